@@ -17,6 +17,8 @@ namespace gmt::trace {
 #undef GMT_VALUE
 #undef GMT_END_ENUM
 
+enum class ObjectClass : std::uint8_t; // trace/object_class.h has its values
+
 struct Index3 {
   unsigned x, y, z;
 };

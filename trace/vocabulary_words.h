@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each value of trace/vocabulary.h is called: word_of(MemoryKind::kPinned) is "pinned". Empty
-// for a number without a name.
+// What each value of trace/vocabulary.h and trace/object_class.h is called:
+// word_of(MemoryKind::kPinned) is "pinned". Empty for a number without a name.
 #pragma once
 
 #include <string_view>
 
+#include "trace/object_class.h"
 #include "trace/vocabulary.h"
 
 namespace gmt::trace {
@@ -18,6 +19,7 @@ namespace gmt::trace {
   }                                                                                                \
   return {};                                                                                       \
   }
+#include "trace/object_classes.def"
 #include "trace/vocabulary.def"
 #undef GMT_ENUM
 #undef GMT_VALUE

@@ -33,7 +33,8 @@ constexpr auto kByClass = [] {
 #define GMT_END_ENUM(name)
 #define GMT_OBJECT(member, ...)                                                                    \
   all[static_cast<std::size_t>(ObjectClass::k##member)] = traits_in_row(__VA_ARGS__);
-#include "trace/vocabulary.def"
+#include "trace/object_class.h"
+#include "trace/object_classes.def"
 #undef GMT_ENUM
 #undef GMT_VALUE
 #undef GMT_END_ENUM

@@ -21,7 +21,7 @@ namespace gmt {
 
 inline constexpr std::size_t kObjectClasses = 32; // more than there are
 
-// What is known of a class of objects. A new one is a row at the end of trace/vocabulary.def, and
+// What is known of a class of objects. A new one is two rows of trace/object_classes.def, and
 // nothing in the analyzer.
 struct ObjectTraits {
   std::string_view one, several;    // "a stream", "streams"

@@ -4,6 +4,7 @@
 
 #include "analyzer/model/device_number.h"
 #include "trace/cuda_results.h"
+#include "trace/object_class.h"
 
 namespace gmt {
 

@@ -3,6 +3,7 @@
 #include "analyzer/cuda_state/streams.h"
 
 #include "trace/cuda_constants.h"
+#include "trace/object_class.h"
 
 namespace gmt {
 

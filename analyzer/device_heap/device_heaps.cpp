@@ -8,6 +8,7 @@
 #include "analyzer/heap/heap.h"
 #include "analyzer/model/trace_names.h"
 #include "trace/cuda_constants.h"
+#include "trace/object_class.h"
 
 namespace gmt {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "analyzer/heap/heap.h"
 #include "trace/cuda_constants.h"
+#include "trace/object_class.h"
 
 namespace gmt {
 namespace {

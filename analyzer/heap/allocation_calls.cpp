@@ -5,6 +5,7 @@
 #include "analyzer/heap/heap_parts.h"
 #include "analyzer/heap/placement.h"
 #include "trace/cuda_results.h"
+#include "trace/object_class.h"
 
 namespace gmt {
 namespace {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "analyzer/heap/arrays.h"
+#include "trace/object_class.h"
 
 #include <algorithm>
 #include <optional>

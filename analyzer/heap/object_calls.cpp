@@ -8,6 +8,7 @@
 #include "analyzer/heap/heap_calls.h"
 #include "analyzer/heap/heap_parts.h"
 #include "trace/cuda_results.h"
+#include "trace/object_class.h"
 
 namespace gmt {
 namespace {

@@ -11,6 +11,7 @@
 #include "interposer/driver_state/host_blocks.h"
 #include "interposer/loader/object_files.h"
 #include "interposer/log/interned_text.h"
+#include "trace/object_class.h"
 
 namespace gmt::interposer {
 

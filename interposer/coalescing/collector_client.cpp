@@ -20,6 +20,7 @@
 #include "interposer/log/thread_session.h"
 #include "trace/api_id.h"
 #include "trace/execution_observer.h"
+#include "trace/object_class.h"
 
 namespace gmt::interposer {
 

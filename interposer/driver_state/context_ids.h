@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "interposer/log/record.h"
+#include "trace/object_class.h"
 
 namespace gmt::interposer {
 

@@ -6,6 +6,7 @@
 
 #include "interposer/recorders/allocations.h"
 #include "interposer/recorders/lives.h"
+#include "trace/object_class.h"
 
 namespace gmt::interposer {
 

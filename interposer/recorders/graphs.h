@@ -12,6 +12,7 @@
 #include "interposer/recorders/allocations.h"
 #include "interposer/recorders/batches.h"
 #include "interposer/recorders/launch_arguments.h"
+#include "trace/object_class.h"
 
 namespace gmt::interposer {
 

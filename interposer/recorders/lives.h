@@ -12,6 +12,7 @@
 #include "interposer/driver_state/context_ids.h"
 #include "interposer/loader/look_ups.h"
 #include "interposer/recorders/recorder.h"
+#include "trace/object_class.h"
 
 namespace gmt::interposer {
 

@@ -9,6 +9,7 @@
 #include "interposer/recorders/allocations.h"
 #include "interposer/recorders/bindings.h"
 #include "interposer/recorders/lives.h"
+#include "trace/object_class.h"
 
 namespace gmt::interposer {
 

@@ -39,7 +39,7 @@ class GeneratedPage(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("-### kFreed,", done.stdout)
         self.assertIn(
-            "trace/FORMAT.md differs from trace/records.def and trace/vocabulary.def: run scripts/write-format-doc",
+            "trace/FORMAT.md differs from trace/records.def, trace/vocabulary.def and trace/object_classes.def: run scripts/write-format-doc",
             done.stdout,
         )
         self.assertEqual(call(self.script).returncode, 0)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of a trace as trace/records.def has them, and the enumerations of trace/vocabulary.def, by name.
+"""The records of a trace as trace/records.def has them, and the enumerations of trace/vocabulary.def and
+trace/object_classes.def, by name.
 
 RECORDS["alloc"].fields["address"].word       numbers of payload words; of a field or of its other names
 enumeration("UseClass").GRAPH_NODE            kGraphNode, as a number
@@ -72,13 +73,17 @@ def read_records(path=TRACE / "records.def"):
 
 
 class Enumeration:
-    """An enumeration of trace/vocabulary.def; `values` are (member, number, word of `dump`, since, meaning)."""
+    """An enumeration of a table; `values` are (member, number, word of `dump`, since, meaning)."""
 
     def __init__(self, name, meaning):
         self.name, self.meaning, self.values = name, meaning, []
 
 
-def read_enumerations(path=TRACE / "vocabulary.def"):
+def read_enumerations():
+    return read_file(TRACE / "vocabulary.def") | read_file(TRACE / "object_classes.def")
+
+
+def read_file(path):
     found = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         row = re.match(r"GMT_(ENUM|VALUE|END_ENUM|OBJECT)\((.*)\)$", line)

@@ -53,6 +53,7 @@ constexpr Format Grid{Form::kGrid}, Block{Form::kBlock}, BlockIndex{Form::kBlock
 #define GMT_ENUM(name, meaning) constexpr Format name{Form::kName, word_of_value<trace::name>};
 #define GMT_VALUE(name, member, number, word, since, meaning)
 #define GMT_END_ENUM(name)
+#include "trace/object_classes.def"
 #include "trace/vocabulary.def"
 #undef GMT_ENUM
 #undef GMT_VALUE

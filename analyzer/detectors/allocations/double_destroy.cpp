@@ -12,6 +12,7 @@
 #include "analyzer/detectors/shared/library_calls.h"
 #include "analyzer/detectors/shared/named_objects.h"
 #include "analyzer/detectors/shared/object_words.h"
+#include "trace/object_class.h"
 
 namespace gmt {
 namespace {

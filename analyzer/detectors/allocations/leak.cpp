@@ -16,6 +16,7 @@
 #include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/runtime_linkage.h"
 #include "analyzer/detectors/shared/simulator_trouble.h"
+#include "trace/object_class.h"
 
 namespace gmt {
 namespace {

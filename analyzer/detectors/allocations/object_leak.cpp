@@ -19,6 +19,7 @@
 #include "analyzer/detectors/shared/object_words.h"
 #include "analyzer/detectors/shared/runtime_linkage.h"
 #include "analyzer/detectors/shared/simulator_trouble.h"
+#include "trace/object_class.h"
 
 namespace gmt {
 namespace {

@@ -16,6 +16,7 @@
 #include "analyzer/detectors/shared/refusal_reasons.h"
 #include "analyzer/detectors/shared/refused_calls.h"
 #include "trace/cuda_results.h"
+#include "trace/object_class.h"
 
 namespace gmt {
 namespace {

@@ -18,6 +18,7 @@
 #include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/object_words.h"
 #include "analyzer/symbols/demangle.h"
+#include "trace/object_class.h"
 
 namespace gmt {
 namespace {

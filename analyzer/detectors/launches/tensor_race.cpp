@@ -25,6 +25,7 @@
 #include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/stream_clock.h"
 #include "analyzer/detectors/shared/work_order.h"
+#include "trace/object_class.h"
 
 namespace gmt {
 namespace {

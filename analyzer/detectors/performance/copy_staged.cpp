@@ -13,6 +13,7 @@
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/descriptions.h"
+#include "trace/object_class.h"
 
 namespace gmt {
 namespace {

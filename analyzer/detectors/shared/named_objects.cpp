@@ -4,6 +4,7 @@
 
 #include "trace/cuda_constants.h"
 #include "trace/cuda_results.h"
+#include "trace/object_class.h"
 
 namespace gmt {
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "analyzer/detectors/detector.h"
+#include "trace/object_class.h"
 
 namespace gmt {
 

@@ -3,6 +3,7 @@
 
 #include "analyzer/detectors/shared/stream_clock.h"
 #include "trace/cuda_constants.h"
+#include "trace/object_class.h"
 
 #include <algorithm>
 #include <utility>

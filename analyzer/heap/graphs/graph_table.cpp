@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "analyzer/heap/graphs/graph_table.h"
+#include "trace/object_class.h"
 
 #include <algorithm>
 #include <iterator>

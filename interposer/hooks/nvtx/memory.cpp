@@ -11,6 +11,7 @@
 #include "interposer/kernel_checks/interface.h"
 #include "interposer/kernel_checks/kernel_checks.h"
 #include "trace/api_id.h"
+#include "trace/object_class.h"
 
 namespace gmt::interposer {
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/unit/analyzer/support/device_heap_fixture.h"
+#include "trace/object_class.h"
 
 namespace gmt::test {
 

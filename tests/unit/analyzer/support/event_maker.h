@@ -14,6 +14,7 @@
 #include "analyzer/model/event.h"
 #include "analyzer/trace_reader/event_decoder.h"
 #include "tests/unit/analyzer/support/record_words.h"
+#include "trace/object_class.h"
 
 namespace gmt::test {
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "trace/object_class.h"
 #include "trace/records.h"
 
 namespace gmt::test {

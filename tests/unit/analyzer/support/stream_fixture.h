@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
+#include "trace/object_class.h"
 
 namespace gmt::test {
 
