@@ -55,25 +55,18 @@ ret;
 )";
 }
 
-// Where the shared memory of the block ends.
-std::string end_of_block(bool has_shared) {
-  return has_shared ? "mov.u64 %d4, " + std::string(kDynamic) +
-                        ";\ncvt.u32.u64 %r4, %d4;\nmov.u32 %r15, %dynamic_smem_size;\n"
-                        "add.u32 %r4, %r4, %r15;\n"
-                    : "mov.u32 %r4, 0;\n";
-}
-
 } // namespace
 
 // Of shared and local memory, by 32 bits: the array, or all shared memory of the block. Nothing
 // says where local memory ends, so a mistaken access there is left out.
-std::string array_check_function(bool has_shared) {
-  static_assert(kSmallAt == 0 && kFirstAt == 4 && kOwnFirstAt == 8);
+std::string array_check_function() {
+  static_assert(kSmallAt == 0 && kFirstAt == 4 && kOwnFirstAt == 8 && kBlockEndAt == 36);
   static_assert(kIsAligned == 256 && kIsWholeBlock == 512 && kIsLocal == 4096);
   static_assert(kIsDynamic == 16384 && kIsGeneric == 32768);
   static_assert(kMisalignedCount == 1 && static_cast<unsigned>(RecordSpace::kShared) == 1 &&
                 static_cast<unsigned>(RecordSpace::kLocal) == 2);
-  return begin_of(kCheckArray) + end_of_block(has_shared) + R"(ld.param.b32 %r7, [what];
+  return begin_of(kCheckArray) + R"(ld.param.b32 %r4, [what+36];
+ld.param.b32 %r7, [what];
 add.u32 %r7, %r7, %r20;
 mov.u32 %r8, 0;
 mov.u32 %r9, 0;
@@ -121,8 +114,8 @@ cvt.u64.u32 %d3, %r9;
 
 // Of global and generic addresses: the block of a pointer or a variable, where one is known, else
 // the table. A block has a name only if it has more than 512 bytes; then its bounds decide.
-std::string global_check_function(const Options& options, bool has_shared, bool knows_block) {
-  static_assert(kBaseAt == 0 && kBeginAt == 8 && kBytesAt == 16);
+std::string global_check_function(const Options& options, bool knows_block) {
+  static_assert(kBaseAt == 0 && kBeginAt == 8 && kBytesAt == 16 && kBlockEndAt == 36);
   static_assert(offsetof(Placed, table) == 0 && offsetof(Placed, shift) == 8);
   static_assert(kMayBeShared == 512 && kIsVariable == 1024 && kHasBlock == 2048);
   static_assert(kUnmappedEntry == 0 && static_cast<unsigned>(RecordSpace::kVariable) == 3);
@@ -140,8 +133,8 @@ setp.ne.and.u32 %p1, %r11, 0, %p1;
 @!%p1 bra $global;
 cvta.to.shared.u64 %d4, %d2;
 cvt.u32.u64 %r7, %d4;
-)" + end_of_block(has_shared) +
-            R"(sub.u32 %r13, %r4, %r10;
+ld.param.b32 %r4, [what+36];
+sub.u32 %r13, %r4, %r10;
 setp.gt.u32 %p9, %r7, %r13;
 and.b32 %r14, %r7, %r14;
 setp.ne.u32 %p4, %r14, 0;

@@ -78,8 +78,8 @@ struct Mark {
 // The text of kReport, a function that counts and records a mistake. `is_placed`: kTable is there.
 std::string report_function(std::uint32_t most_records, bool is_placed);
 // Those of kCheckGlobal and kCheckArray.
-std::string global_check_function(const Options& options, bool has_shared, bool knows_block);
-std::string array_check_function(bool has_shared);
+std::string global_check_function(const Options& options, bool knows_block);
+std::string array_check_function();
 
 class Checks {
 public:
@@ -147,6 +147,7 @@ private:
   void pass(Into& into, std::int64_t part, bool is_wide, const ptx::Operand& value);
   void pass_global(Into& into, const GroupedAccess& first);
   void pass_small(Into& into, const GroupedAccess& first);
+  void pass_block_end(Into& into, const Range& range);
   void call_check(Into& into, const Range& range, std::uint32_t first_word, std::uint32_t mask,
                   std::vector<Mark>& marks);
 

@@ -2,6 +2,8 @@
 // Exact checks by calls: one for all accesses of a group from one register.
 #include "rewriter/exact_calls.h"
 
+#include <algorithm>
+
 #include "rewriter/checks.h"
 
 namespace gmt::rewriter {
@@ -71,6 +73,18 @@ void Checks::pass_small(Into& into, const GroupedAccess& first) {
   if (is_generic) pass(into, kOwnFirstAt, false, Code::reg(array_begin(into, *array, false)));
 }
 
+// Not asked for by the functions: a linker gives kernels that call one which names shared memory as
+// much of it as the one of them that has most.
+void Checks::pass_block_end(Into& into, const Range& range) {
+  const auto is_asked = [](const GroupedAccess& each) {
+    if (!is_small(each)) return each.array.by_block;
+    return each.array.array == nullptr || each.array.array->space == Space::kShared;
+  };
+  if (std::ranges::any_of(range.accesses, is_asked))
+    pass(into, kBlockEndAt, false, Code::reg(block_end(into)));
+  else if (is_small(range.first)) pass(into, kBlockEndAt, false, Code::number(0));
+}
+
 void Checks::call_check(Into& into, const Range& range, std::uint32_t first_word,
                         std::uint32_t mask, std::vector<Mark>& marks) {
   const Guard guard = range.first.guard;
@@ -83,6 +97,7 @@ void Checks::call_check(Into& into, const Range& range, std::uint32_t first_word
   const bool small = is_small(range.first);
   if (small) pass_small(into, range.first);
   else pass_global(into, range.first);
+  pass_block_end(into, range);
   Operand launch = Code::number(0);
   if (launch_) {
     launch = Code::reg(reg(Type::kB64));

@@ -19,7 +19,8 @@ enum CheckPart : std::int64_t {
   kFirstAt = 4,
   kOwnFirstAt = 8,
   kLaunchAt = 24,
-  kWordsAt = 32, // the first of its accesses in kAccesses
+  kWordsAt = 32,    // the first of its accesses in kAccesses
+  kBlockEndAt = 36, // where the block's shared memory ends: kCheckArray, and where kMayBeShared
   kCheckBytes = 40,
 };
 

@@ -14,6 +14,7 @@
 #include "rewriter/functions.h"
 #include "rewriter/launch_number.h"
 #include "rewriter/shared_alignment.h"
+#include "rewriter/shared_copies.h"
 #include "rewriter/shared_state.h"
 
 namespace gmt::rewriter {
@@ -166,13 +167,13 @@ private:
     added += ".global .align 16 .u32 " + std::string(kAccesses) + "[";
     words = added.size();
     added += "1           ];\n" + report_function(options_.records, has_placed()) +
-             array_check_function(has_shared_) +
-             global_check_function(options_, has_shared_, knows_block_);
+             array_check_function() + global_check_function(options_, knows_block_);
     for (std::uint32_t i = 0; i < forms_.size(); ++i) {
       const Function& function = given_.functions()[i];
       if (forms_[i] == Form::kBoth && !function.is_entry)
         added += checked_head(given_, function) + ";\n";
     }
+    added += copies_.declarations(); // last, as their alignment is written anew
     const std::size_t at = end_of_head(given_);
     sites += at;
     words += at;
@@ -189,8 +190,10 @@ private:
         leave_plain(i, "its declaration is not understood");
     }
     if (follows_shared_ && !has_plain_function_) shared_ = shared_state_of(given_);
+    copies_ = SharedCopies(given_, forms_);
     std::size_t sites = 0, words = 0;
     module_.emplace(ptx::parse_module(declared(sites, words)));
+    copies_.find_in(*module_);
     control_ = {variable(kCounts), variable(kRecords), variable(kUsed)};
     if (has_placed()) control_.table = variable(kTable);
     if (shared_.is_followed()) control_.shared_state = variable(kSharedState);
@@ -335,6 +338,7 @@ private:
         result_.unchecked.push_back({std::string(function.name), std::string(shared_.why_not)});
       result_.launch_parameters.push_back(launch_parameter(function));
     }
+    copies_.use_in(*body);
     std::string text = "\n" + checked_head(*module_, function) + limit_of(function) + "{\n";
     ptx::print_body(*module_, function, *body, text);
     return text + "}\n";
@@ -365,6 +369,7 @@ private:
   const bool knows_block_ = has_shared_ && !has_word("mapa") && !has_word("shared::cluster");
   bool has_plain_function_ = false; // that a checked kernel may call
   SharedState shared_;
+  SharedCopies copies_;
   std::optional<Module> module_; // with the declarations
   mutable std::uint32_t added_lines_ = 0;
   std::vector<Form> forms_; // of given_

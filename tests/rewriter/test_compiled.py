@@ -4,7 +4,7 @@
 
 test_compiled.py PTXAS REWRITE_PTX FOLDER [unittest's arguments]
 
-FOLDER has packed PTX of several compilers. With GMT_LONG_TESTS=1 all of it takes part.
+FOLDER has packed PTX of several compilers. Where nvlink is beside ptxas, what it makes is looked at, too. With GMT_LONG_TESTS=1 all of it takes part.
 """
 
 import concurrent.futures
@@ -66,6 +66,40 @@ class Compiled(unittest.TestCase):
         compiled = sum(line == "" for line in found)
         self.assertGreater(compiled, 30)
         print(f"{compiled} texts")
+
+    def test_linked_kernels_have_no_more_shared_memory_than_they_declare(self):
+        nvlink = pathlib.Path(PTXAS).resolve().parent / "nvlink"
+        if not nvlink.exists():
+            self.skipTest("there is no nvlink")
+        kernels = [[4096, 2048, 4096, 4096], [8192, 4096, 8192, 8192], [8192, 4096, 8192, 8192, 8192]]
+        text = ".version 8.0\n.target sm_90\n.address_size 64\n"
+        for k, arrays in enumerate(kernels):
+            for i, size in enumerate(arrays):
+                text += f".weak .shared .align 4 .b8 array{k}_{i}[{size}];\n"
+        for k, arrays in enumerate(kernels):
+            text += f".visible .entry k{k}(.param .u64 p) {{\n.reg .b32 %r<9>; .reg .b64 %d<5>;\n"
+            text += "ld.param.u64 %d1, [p]; mov.u32 %r1, %tid.x; shl.b32 %r1, %r1, 2;\n"
+            for i in range(len(arrays)):
+                text += f"mov.u32 %r2, array{k}_{i}; add.u32 %r2, %r2, %r1; ld.global.u32 %r3, [%d1+{4 * i}];\n"
+                text += "st.shared.u32 [%r2], %r3; bar.sync 0; xor.b32 %r2, %r2, 4; ld.shared.u32 %r3, [%r2];\n"
+                text += f"st.global.u32 [%d1+{4 * i}], %r3;\n"
+            text += "ret;\n}\n"
+        with tempfile.TemporaryDirectory() as temporary:
+            given, written, object_file, linked = (
+                f"{temporary}/{name}" for name in ("in.ptx", "out.ptx", "code.o", "linked")
+            )
+            pathlib.Path(given).write_text(text)
+            for kind in KINDS:
+                subprocess.run([REWRITE_PTX, *kind, given, written], check=True, capture_output=True)
+                subprocess.run([PTXAS, "-c", "-arch=sm_90", written, "-o", object_file], check=True)
+                command = [nvlink, "-v", "-arch=sm_90", object_file, "-o", linked]
+                done = subprocess.run(command, check=True, capture_output=True, text=True)
+                of_kernel = r"Function properties for '(\w+)':\n.* (\d+) bytes smem"
+                bytes_of = {name: int(size) for name, size in re.findall(of_kernel, done.stdout + done.stderr)}
+                for k, arrays in enumerate(kernels):
+                    for name in (f"k{k}", f"__gmt_checked_k{k}"):
+                        # The system has 1,024 bytes more in front.
+                        self.assertLessEqual(bytes_of[name], sum(arrays) + 1024 + 64, name)
 
 
 if __name__ == "__main__":

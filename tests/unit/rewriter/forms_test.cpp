@@ -125,6 +125,32 @@ TEST(Rewriter, SharedMemoryEndsBehindTheArrayThatIsAlignedMost) {
   EXPECT_EQ(ptx::parse_module(rewritten.text).find_variable("__gmt_dynamic")->alignment, 1024u);
 }
 
+// A linker gives a variable of two kernels a place that is free in both: forms must have their own.
+TEST(Rewriter, CheckedFormsHaveSharedVariablesOfTheirOwn) {
+  const std::string store = " { st.shared.u32 [both], 1; st.shared.u32 [own+4], 2; ret; }\n";
+  const Rewritten rewritten =
+    rewrite(std::string(kHead) +
+              ".shared .align 4 .b8 own[8];\n.weak .shared .align 4 .b8 both[8];\n"
+              ".extern .shared .align 4 .b8 any[];\n"
+              ".func g() { st.shared.u32 [both], 3; ret; }\n"
+              ".global .align 8 .u64 table[1] = {g};\n.visible .entry k()" +
+              store + ".visible .entry l() { st.shared.u32 [any], 4; ret; }\n",
+            Options());
+  const std::string& text = rewritten.text;
+  EXPECT_EQ(rewritten.kernels.size(), 2u);
+  const ptx::Module module = ptx::parse_module(text);
+  const ptx::Variable* own = module.find_variable("__gmt_checked_own");
+  ASSERT_NE(own, nullptr);
+  EXPECT_EQ(own->size, 8u);
+  EXPECT_EQ(own->space, ptx::Space::kShared);
+  const std::string checked = text.substr(text.find(".entry __gmt_checked_k"));
+  EXPECT_NE(checked.find("[__gmt_checked_own+4], 2"), std::string::npos);
+  EXPECT_NE(text.find("[own+4], 2"), std::string::npos);
+  // g exists once.
+  EXPECT_EQ(module.find_variable("__gmt_checked_both"), nullptr);
+  EXPECT_EQ(module.find_variable("__gmt_checked_any"), nullptr);
+}
+
 // Of an access that is left out: no plain move writes 128 bits.
 TEST(Rewriter, AResultOf128BitsIsCleared) {
   const Rewritten rewritten = rewrite(
