@@ -25,6 +25,7 @@ CubePoint cube_point(const float (&d)[3]) {
     s = d[0] < 0 ? d[2] : -d[2];
     t = -d[1];
   }
+  if (along == 0) along = 1; // no direction: the middle of +z
   point.at[0] = (s / along + 1) / 2;
   point.at[1] = (t / along + 1) / 2;
   return point;
