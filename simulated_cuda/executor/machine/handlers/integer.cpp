@@ -257,6 +257,11 @@ void GMT_GROUP(integer)(FormTable& table) {
   table.add("max.s16x2", map2<Pair<s16, Max>>);
   table.add("min.relu.s16x2", map2<Pair<s16, Relu>>);
   table.add("max.relu.s16x2", map2<Pair<s16, MaxRelu>>);
+  // CUDA's functions for dynamic programming have .relu behind the type
+  table.add("min.s32.relu", map2<Relu<s32>>);
+  table.add("max.s32.relu", map2<MaxRelu<s32>>);
+  table.add("min.s16x2.relu", map2<Pair<s16, Relu>>);
+  table.add("max.s16x2.relu", map2<Pair<s16, MaxRelu>>);
   table.add("dp4a.u32.u32", map3<Dp4a<u8, u8>>);
   table.add("dp4a.u32.s32", map3<Dp4a<u8, s8>>);
   table.add("dp4a.s32.u32", map3<Dp4a<s8, u8>>);
