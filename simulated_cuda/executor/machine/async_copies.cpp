@@ -196,13 +196,14 @@ void AsyncCopies::fence_proxy(const Warp& w) {
     own_fences_[thread_number(w, static_cast<std::uint32_t>(__builtin_ctz(m)))] = block_.clock;
 }
 
-// Bulk copies read shared memory in another way than threads write it. Whether what asynchronous
-// instructions wrote needs the fence is not known of all of them.
-void AsyncCopies::check_proxy(const AsyncCopy& copy) const {
-  const Block& block = *copy.from.block;
-  if (&block != &block_ || block.races == nullptr) return;
-  const std::uint64_t last = (copy.from.offset + copy.loaded - 1) >> block.race_shift;
-  for (std::uint64_t i = copy.from.offset >> block.race_shift; i <= last; ++i) {
+// Bulk copies and wgmma read shared memory in another way than threads write it. Whether what
+// asynchronous instructions wrote needs the fence is not known of all of them.
+std::optional<OtherThread> AsyncCopies::unfenced_store(std::uint64_t offset,
+                                                       std::uint32_t bytes) const {
+  const Block& block = block_;
+  if (block.races == nullptr) return std::nullopt;
+  const std::uint64_t last = (offset + bytes - 1) >> block.race_shift;
+  for (std::uint64_t i = offset >> block.race_shift; i <= last; ++i) {
     const auto store = static_cast<std::uint32_t>(block.races[i]);
     const std::uint32_t who = store & race::kThreadMask, clock = store >> race::kThreadBits;
     const bool is_fenced =
@@ -214,10 +215,18 @@ void AsyncCopies::check_proxy(const AsyncCopy& copy) const {
     if (is_asynchronous(block.grid->program->forms[other.in->form])) continue;
     other.thread = who;
     other.access = Access::kStore;
-    other.how = "no proxy fence";
     other.is_unsure = true;
-    return copy.warp->worker->checks->race(facts_of_copy(copy), other);
+    return other;
   }
+  return std::nullopt;
+}
+
+void AsyncCopies::check_proxy(const AsyncCopy& copy) const {
+  if (copy.from.block != &block_) return;
+  auto other = unfenced_store(copy.from.offset, copy.loaded);
+  if (!other) return;
+  other->how = "no proxy fence";
+  copy.warp->worker->checks->race(facts_of_copy(copy), *other);
 }
 
 void AsyncCopies::read(AsyncCopy& copy) {

@@ -14,10 +14,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace gmt::executor {
+
+struct OtherThread;
 
 // One side of a copy.
 struct CopyEnd {
@@ -77,6 +80,8 @@ public:
 
   // fence.proxy.async: what threads did before may be used by bulk copies.
   void fence_proxy(const Warp& w);
+  // Who wrote some of these bytes of the block's shared memory with no such fence behind it.
+  std::optional<OtherThread> unfenced_store(std::uint64_t offset, std::uint32_t bytes) const;
 
   std::uint32_t fenced_warps = 0; // that have executed wgmma.fence, a bit each
 

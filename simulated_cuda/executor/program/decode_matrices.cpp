@@ -45,10 +45,14 @@ std::uint32_t FunctionDecoder::matrices_moved() const {
   return has("x4") ? 4 : 0;
 }
 
+std::uint32_t FunctionDecoder::rows_of(std::uint32_t matrices) {
+  return static_cast<std::uint32_t>((std::uint64_t{1} << matrices * kRowsOfMatrix) - 1);
+}
+
 // Lanes whose address is that of no row take no part.
 void FunctionDecoder::restrict_to_rows(Instruction* access, std::uint32_t matrices) {
   if (matrices == 4) return;
-  access->guard = builder_.constant((1u << matrices * kRowsOfMatrix) - 1, 4);
+  access->guard = builder_.constant(rows_of(matrices), 4);
   access->flip = 0;
 }
 

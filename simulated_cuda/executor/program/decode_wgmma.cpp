@@ -35,6 +35,7 @@ void FunctionDecoder::load_by_descriptor(std::uint32_t descriptor, const char* f
   in.r[0] = address;
   in.r[1] = descriptor;
   in.immediate = outer | (is_transposed ? std::int64_t{1} << 16 : 0);
+  in.extra = rows_of(matrices);
   Target target;
   target.space = Space::kShared;
   Instruction& load = emit("ld.shared.v4.b32", shape_of_access(target, 4, kWords, true));

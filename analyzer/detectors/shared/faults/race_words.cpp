@@ -40,6 +40,8 @@ std::string shared_race_words(std::string_view access, std::string_view other_so
     return cat({", although the asynchronous copy", there, " has not been waited for"});
   if (message == kNoProxyFence)
     return cat({" by an asynchronous copy, without fence.proxy.async behind the write", there});
+  if (message == kNoProxyFenceOfProduct)
+    return cat({" by wgmma, without fence.proxy.async behind the write", there});
   if (message == kOfCluster)
     return cat({" without a barrier of the cluster behind a ", access.empty() ? "use" : access,
                 " by another of its blocks", there});

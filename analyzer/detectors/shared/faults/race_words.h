@@ -19,10 +19,11 @@ inline bool is_race(trace::FaultKind kind) {
 // " without a barrier behind a store by another thread of the block at FILE:5"
 std::string shared_race_words(std::string_view access, std::string_view other_source,
                               std::string_view message);
-// What the device says of an asynchronous copy that nothing has waited for, and of one that reads
-// what is perhaps not yet visible to it.
+// What the device says of an asynchronous copy that nothing has waited for, and of one, or of a
+// wgmma, that reads what is perhaps not yet visible to it.
 inline constexpr std::string_view kNotWaitedFor = "not waited for",
                                   kNoProxyFence = "no proxy fence",
+                                  kNoProxyFenceOfProduct = "no proxy fence of a product",
                                   kOfCluster = "cluster"; // of two blocks of it
 
 // Most programs get away with it: all write the same value, one only polls, and the like.

@@ -71,8 +71,9 @@ bool is_volatile_race(const Event& e, std::string_view message) {
   return e.fault().fault == FaultKind::kSharedRace && message == "volatile";
 }
 
-bool is_unfenced_copy(const Event& e, std::string_view message) {
-  return e.fault().fault == FaultKind::kSharedRace && message == kNoProxyFence;
+bool is_unfenced_use(const Event& e, std::string_view message) {
+  return e.fault().fault == FaultKind::kSharedRace &&
+         (message == kNoProxyFence || message == kNoProxyFenceOfProduct);
 }
 
 // The device says "rank RANK BLOCKS" or "block may have ended".
@@ -157,9 +158,11 @@ std::string advice_on_record(const Event& e, std::string_view message, bool has_
   if (fault == FaultKind::kSharedRace && message == kOfCluster)
     return "Put cluster.sync() (barrier.cluster) between the two accesses, where all threads of the "
            "cluster reach it.";
-  if (is_unfenced_copy(e, message))
-    return "Put fence.proxy.async (cuda::ptx::fence_proxy_async) behind the writes, and before the "
-           "barrier behind which a thread begins the copy.";
+  if (is_unfenced_use(e, message))
+    return cat(
+      {"Put fence.proxy.async (cuda::ptx::fence_proxy_async) behind the writes, and before "
+       "the barrier behind which ",
+       message == kNoProxyFence ? "a thread begins the copy." : "the warpgroup multiplies."});
   if (message == kMayHaveEnded)
     return "Let all blocks of the cluster wait for each other behind the last such access: "
            "cluster.sync().";

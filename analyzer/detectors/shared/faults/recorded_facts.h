@@ -29,7 +29,7 @@ struct RecordedFacts {
   }
   // No race, but nothing that orders the two.
   bool is_volatile() const { return is_volatile_race(event, said()); }
-  bool is_unfenced() const { return is_unfenced_copy(event, said()); }
+  bool is_unfenced() const { return is_unfenced_use(event, said()); }
   bool is_apart() const { return is_barrier_apart(event, said()); }
   bool is_of_rest() const { return is_barrier_of_rest(event, said()); }
 

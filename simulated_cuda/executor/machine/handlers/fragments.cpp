@@ -137,6 +137,23 @@ constexpr PartIndex index_of(u32 part) {
   if constexpr (kMatrix == Matrix::kWideB) return {0, part};
   return {part / 2, part % 2};
 }
+// Threads must let wgmma see what they wrote. Of each row of 16 bytes one word tells.
+void check_rows(Warp& w, Next in, const u64* rows) {
+  const AsyncCopies& copies = copies_of(*w.block);
+  for_lanes(w.mask & in->extra, [&](u32 l) {
+    if (rows[l] >= w.block->shared_bytes) return; // the load says so
+    auto other = copies.unfenced_store(rows[l], sizeof(u32));
+    if (!other) return;
+    other->how = "no proxy fence of a product";
+    AccessFacts facts = facts_of(w, in, l);
+    facts.access = Access::kLoad;
+    facts.bytes = kWords * sizeof(u32);
+    facts.space = Space::kShared;
+    facts.address = rows[l];
+    w.worker->checks->race(facts, *other);
+  });
+}
+
 template <Matrix kMatrix>
 Next descriptor_address(Warp& w, Next in) {
   const u64* descriptors = at<const u64>(w, in->r[1]);
@@ -152,6 +169,8 @@ Next descriptor_address(Warp& w, Next in) {
                          : of.by_rows(first + block * kRows + r, chunk);
   }
   blend(at<u64>(w, in->r[0]), t, w.mask);
+  // The four warps have the same B
+  if (w.block->races != nullptr && (kMatrix == Matrix::kA || w.id % 4 == 0)) check_rows(w, in, t);
   return in + 1;
 }
 
