@@ -54,6 +54,10 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
 void check_remote_race(Block& target, Warp& w, const Instruction* in, std::uint32_t lane,
                        std::uint64_t offset, std::uint32_t bytes, Access access);
 
+// An mbarrier of the warp's block is used: whether the thread knows that another one has made it.
+void check_made(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_t offset,
+                Access access);
+
 // An asynchronous copy stores to the bytes, or loads them, from now on until it ends. Then it
 // counts as an access of its thread.
 void begin_copy(Warp& w, const Instruction* in, std::uint32_t lane, Block& target,

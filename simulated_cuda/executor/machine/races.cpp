@@ -293,6 +293,27 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
   if (now.is_strong) note_strong(w, lane, offset, bytes, access);
 }
 
+void check_made(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_t offset,
+                Access access) {
+  const Block& block = *w.block;
+  if (block.races == nullptr) return;
+  const std::uint64_t i = offset >> block.race_shift;
+  const RaceEntry at{block.races[i], block, w, lane};
+  if (at.store == 0 || RaceEntry::who(at.store) >= race::kWarpReaders || !at.conflicts(at.store))
+    return;
+  const Program& program = *w.grid->program;
+  const Code* code = nullptr;
+  const Instruction& store = instruction_at(w, block.store_sites, i, &code);
+  if (!program.forms[store.form].starts_with("mbarrier.init")) return;
+  AccessFacts facts = facts_of(w, in, lane);
+  facts.access = access;
+  facts.bytes = sizeof(std::uint64_t);
+  facts.space = Space::kShared;
+  facts.address = offset;
+  w.worker->checks->race(facts, other_of(at, i, facts, Access::kStore));
+  at.entry &= 0xffffffff00000000ull; // once: threads ask again and again
+}
+
 void check_remote_race(Block& target, Warp& w, const Instruction* in, std::uint32_t lane,
                        std::uint64_t offset, std::uint32_t bytes, Access access) {
   if (target.races == nullptr) return;

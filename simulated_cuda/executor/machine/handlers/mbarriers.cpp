@@ -15,7 +15,7 @@ namespace gmt::executor {
 namespace {
 
 // Of each lane whose object is there: what(its block, object, its value, number, lane).
-template <class N, class What>
+template <class N, Access kAccess = Access::kAtomic, class What>
 [[gnu::always_inline]] inline Next each_object(Warp& w, Next in, What what) {
   const u64* a = at<const u64>(w, in->r[1]);
   const N* numbers = in->r[2] != kNoOperand ? at<const N>(w, in->r[2]) : nullptr;
@@ -23,6 +23,7 @@ template <class N, class What>
     const u64 address = a[l] + static_cast<u64>(in->immediate);
     const Translation there = object_target(w, in, l, Space::kShared, address, 8, true);
     if (there.host == nullptr) return;
+    if (there.block == w.block) check_made(w, in, l, there.offset, kAccess);
     u64 value;
     std::memcpy(&value, there.host, sizeof value);
     what(*there.block, there.offset, value, numbers != nullptr ? numbers[l] : N{1}, l);
@@ -40,6 +41,7 @@ Next init(Warp& w, Next in) {
     Mbarrier made;
     made.pending = made.expected = counts[l];
     const u64 value = made.value();
+    check_race(w, in, l, to.offset, sizeof value, Access::kStore, nullptr);
     std::memcpy(to.host, &value, sizeof value);
     set_initialized(to.shadow, to.first, 8, 0xff);
   });
@@ -92,7 +94,7 @@ Next wait(Warp& w, Next in) {
   u32 over = 0;
   u64 objects[kLanes];
   const Next next =
-    each_object<N>(w, in, [&](Block& block, u64 object, u64 value, N number, u32 l) {
+    each_object<N, Access::kLoad>(w, in, [&](Block& block, u64 object, u64 value, N number, u32 l) {
       const u32 phase = kParity ? static_cast<u32>(number) & 1 : Mbarrier(number).phase;
       if (phase == Mbarrier(value).phase && block.copies) {
         block.copies->bring(object);

@@ -162,6 +162,25 @@ TEST_F(AsyncCopiesTest, AMbarrierCountsBytes) {
   EXPECT_EQ(out[0], 1u);
 }
 
+// Another thread may come first, also one of the same warp.
+TEST_F(AsyncCopiesTest, AMbarrierIsMadeBeforeOthersUseIt) {
+  const auto kernel = [](const char* between) {
+    return std::string("@!%p0 bra S; mbarrier.init.shared.b64 [b], 128; S:\n") + between +
+           "mbarrier.arrive.shared.b64 %x5, [b];\n"
+           "W: mbarrier.try_wait.shared.b64 %p1, [b], %x5; @!%p1 bra W;";
+  };
+  run_kernel(kernel("bar.sync 0;\n"));
+  expect_no_reports();
+  for (const char* between : {"", "bar.warp.sync 0xffffffff;\n"}) {
+    run_kernel(kernel(between));
+    EXPECT_EQ(only().kind, ReportKind::kSharedRace);
+    EXPECT_EQ(only().location.instruction, "mbarrier.arrive.shared.b64 %x5, [b]");
+    EXPECT_EQ(only().location.thread.x / 32, *between == 0 ? 0u : 1u);
+    EXPECT_TRUE(only().other.instruction.starts_with("mbarrier.init"));
+    EXPECT_EQ(only().other.thread.x, 0u);
+  }
+}
+
 // Not known to need the fence of what threads store.
 TEST_F(AsyncCopiesTest, AStoreForAnMbarrierMayStandBeforeABulkCopy) {
   const auto out = run_kernel(
