@@ -44,6 +44,10 @@
 // device: simulated
 // expect: error kernel-hang count=1 line=LINE(half_of_a_warp) message="polls memory"
 // not-checked: leak
+// run: never_started
+// device: simulated
+// expect: error kernel-hang count=1 line=LINE(never_started) message="blocks wait for others that cannot start"
+// not-checked: leak
 // run: right
 // device: simulated
 // expect: clean
@@ -202,6 +206,16 @@ __global__ void half_of_a_warp(int* a)
   a[kThreads + blockIdx.x * kThreads + threadIdx.x] = 1;
 }
 
+// All blocks but the last wait for it, and are more than a device has room for; or all wait for the first.
+template <bool ok>
+__global__ void never_started(int* a)
+{
+  if (threadIdx.x != 0) return;
+  const unsigned awaited = ok ? 0 : gridDim.x - 1;
+  if (blockIdx.x == awaited) atomicExch(a, 1);
+  while (atomicAdd(a, 0) == 0) {} // @never_started
+}
+
 static void launch(void (*kernel)(int*), int* a)
 {
   void* arguments[] = {&a};
@@ -213,6 +227,7 @@ int main(int argc, char** argv)
 {
   int* a;
   CHECK(cudaMalloc(&a, 4096));
+  CHECK(cudaMemset(a, 0, 4096));
   const bool ok = started_with(argc, argv, "right") || started_with(argc, argv, "right-3");
 #define KIND(kernel)                                                                                                   \
   if (ok) launch(kernel<true>, a);                                                                                     \
@@ -227,6 +242,12 @@ int main(int argc, char** argv)
   KIND(expects_one_more);
   KIND(named_for_both);
   KIND(half_of_a_warp);
+  if (ok) {
+    CHECK(cudaMemset(a, 0, 4096));
+    never_started<true><<<600, 1024>>>(a);
+  } else if (started_with(argc, argv, "never_started")) {
+    never_started<false><<<600, 1024>>>(a);
+  }
   const cudaError_t result = cudaDeviceSynchronize();
   if (ok) CHECK(cudaFree(a));
   return result == (ok ? cudaSuccess : cudaErrorLaunchTimeout) ? 0 : 1;

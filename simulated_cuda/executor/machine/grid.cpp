@@ -69,20 +69,22 @@ private:
 // The workers of a launch: the thread that makes it, and helpers once it has run for a while.
 class Team {
 public:
-  Team(const Launch& launch, const Grid& grid, std::uint64_t resident, ReportSinks& sinks,
+  Team(const Launch& launch, const Grid& grid, const Residents& resident, ReportSinks& sinks,
        Watch& watch)
       : launch_(launch), sinks_(sinks), watch_(watch), together_(grid.cluster_blocks),
         clusters_(grid.blocks / together_),
-        count_(std::clamp<std::uint64_t>(std::min(resident / together_, clusters_), 1,
+        count_(std::clamp<std::uint64_t>(std::min(resident.usual / together_, clusters_), 1,
                                          std::max(launch.workers, 1u))),
         most_(launch.cooperative ? clusters_
-                                 : std::max<std::uint64_t>(resident / together_ / count_, 1)),
+                                 : std::max<std::uint64_t>(resident.usual / together_ / count_, 1)),
         workers_(count_),
         run_(clusters_, together_,
              BlockOrder(clusters_, grid.seed, most_, launch.mixed_blocks / together_),
              workers_.data(), count_) {
     rules_.starts_all = launch.cooperative;
-    rules_.most = most_ * together_;
+    const std::uint64_t each = count_ * together_;
+    rules_.most = std::max(most_, (resident.most + each - 1) / each) * together_;
+    rules_.fill_gpu = resident.fill_gpu;
     rules_.cluster_blocks = together_;
     rules_.counts_instructions = launch.limits.instructions != 0;
     rules_.keeps_real_time = launch.others_may_write;
@@ -287,8 +289,8 @@ Outcome run_grid(const Launch& launch, Program& program, TrackedTwin& twin, Repo
     grid.workspace = kWorkspaceBase;
   }
   Watch watch(launch, observer);
-  const std::uint64_t resident = resident_blocks(launch, grid, program);
-  if (resident == 0) {
+  const Residents resident = residents_of(launch, grid, program);
+  if (resident.usual == 0) {
     outcome.end = End::kStopped;
     outcome.reason = "its threads need more memory than is allowed";
     return outcome;

@@ -22,6 +22,15 @@ PointedBlock block_behind(const Launch& launch, const Grid& grid, std::uint32_t 
   return block;
 }
 
+// At most: registers may leave room for less.
+std::uint64_t blocks_of_gpu(const Launch& launch, const Grid& grid) {
+  constexpr std::uint64_t kWarps = 64, kBlocks = 32, kReserved = 1024; // of a multiprocessor
+  const std::uint64_t shared = launch.device.shared_bytes_per_block + kReserved;
+  const std::uint64_t each =
+    std::min({kWarps / grid.warps, kBlocks, shared / (grid.shared_bytes + kReserved)});
+  return std::max<std::uint64_t>(each, 1) * std::max(launch.device.multiprocessors, 1u);
+}
+
 } // namespace
 
 void fill_constants(Grid& grid, const Program& program) {
@@ -72,7 +81,7 @@ void find_never_written(const Launch& launch, const Program& program, Grid& grid
   }
 }
 
-std::uint64_t resident_blocks(const Launch& launch, const Grid& grid, const Program& program) {
+Residents residents_of(const Launch& launch, const Grid& grid, const Program& program) {
   const auto frames = [&](const Code& code) {
     const std::uint64_t of_lanes = std::uint64_t{code.local_bytes} + code.parameter_bytes;
     return grid.warps * (code.register_bytes + of_lanes * kLanes);
@@ -83,12 +92,20 @@ std::uint64_t resident_blocks(const Launch& launch, const Grid& grid, const Prog
   const std::uint64_t least = each + frames(*program.functions.front());
   for (const auto& code : program.functions) each += frames(*code);
   const std::uint64_t most = launch.limits.memory_bytes / least;
-  if (most == 0) return 0;
-  if (launch.cooperative) return grid.blocks <= most ? grid.blocks : 0;
+  if (most == 0) return {};
+  if (launch.cooperative) {
+    const std::uint64_t all = grid.blocks <= most ? grid.blocks : 0;
+    return {all, all, true};
+  }
   const std::uint64_t by_memory = std::max<std::uint64_t>(launch.limits.memory_bytes / each, 1);
   const std::uint64_t by_warps =
     std::max<std::uint64_t>(launch.limits.resident_warps / grid.warps, 1);
-  return std::min({grid.blocks, by_memory, by_warps});
+  Residents blocks;
+  blocks.usual = std::min({grid.blocks, by_memory, by_warps});
+  const std::uint64_t of_gpu = blocks_of_gpu(launch, grid);
+  blocks.most = std::max(blocks.usual, std::min({grid.blocks, by_memory, of_gpu}));
+  blocks.fill_gpu = blocks.most >= of_gpu;
+  return blocks;
 }
 
 } // namespace gmt::executor

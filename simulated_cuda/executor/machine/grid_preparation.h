@@ -20,7 +20,12 @@ void lay_out_shared(Grid& grid, const Program& program, std::uint64_t dynamic_by
 // block by so much that it meets another one is no race that is looked for.
 void find_never_written(const Launch& launch, const Program& program, Grid& grid);
 
-// Blocks. 0: there is no memory for those that have to run at the same time.
-std::uint64_t resident_blocks(const Launch& launch, const Grid& grid, const Program& program);
+// Blocks that run at the same time.
+struct Residents {
+  std::uint64_t usual = 0; // 0: there is no memory for those that have to
+  std::uint64_t most = 0;  // where all that run wait for others
+  bool fill_gpu = false;   // `most`: a GPU would have room for no more
+};
+Residents residents_of(const Launch& launch, const Grid& grid, const Program& program);
 
 } // namespace gmt::executor

@@ -40,7 +40,7 @@ void Dispatcher::take_turns() {
       at = 0;
       pass_time();
       if (has_finished) stillness_.progress();
-      else if (stillness_.after_round(blocks_)) return run_.end_faulted();
+      else if (stillness_.after_round(blocks_, may_add_block())) return run_.end_faulted();
       const bool is_wanted =
         wants_others_ && blocks_.size() < kClustersBesideDelayed * rules_.cluster_blocks;
       const bool may_add =
@@ -91,6 +91,10 @@ void Dispatcher::pass_time() {
     most = cycles - worker_.time.skipped();
   }
   worker_.time.jump(most);
+}
+
+bool Dispatcher::may_add_block() const {
+  return run_.has_blocks_left() && (blocks_.size() < rules_.most || !rules_.fill_gpu);
 }
 
 bool Dispatcher::add_block() {

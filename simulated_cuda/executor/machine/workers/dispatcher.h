@@ -20,6 +20,7 @@ public:
   struct Rules {
     std::uint64_t most = 1;           // blocks that it may have at a time
     std::size_t cluster_blocks = 1;   // of each cluster, which start together
+    bool fill_gpu = false;            // as many as a GPU has room for, of all workers
     bool starts_all = false;          // as blocks of a cooperative grid wait for each other
     bool counts_instructions = false; // for their limit
     bool keeps_real_time = false;     // as others may write memory of the device
@@ -33,6 +34,7 @@ public:
 
 private:
   bool add_block();
+  bool may_add_block() const;    // or a GPU may have room for more
   bool start(std::size_t first); // the blocks of a cluster, from this one on
   void run_block(Block& block);
   void finish(Block& block);

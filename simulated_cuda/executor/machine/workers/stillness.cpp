@@ -210,11 +210,11 @@ bool Stillness::has_come_round(const Block& block, std::uint64_t round) const {
   return true;
 }
 
-bool Stillness::after_round(const std::vector<std::unique_ptr<Block>>& blocks) {
+bool Stillness::after_round(const std::vector<std::unique_ptr<Block>>& blocks, bool may_add) {
   GridRun& run = *worker_.run;
   if (run.has_fault()) return false; // which ends it, and gives loads other values
   if (worker_.stillness == nullptr) {
-    if (++rounds_ >= next_ && !run.has_blocks_left()) begin();
+    if (++rounds_ >= next_ && !may_add) begin();
     return false;
   }
   if (const std::uint64_t now = run.moment(); now != since_) {
@@ -263,6 +263,9 @@ void Stillness::report(const std::vector<std::unique_ptr<Block>>& blocks) const 
     else facts.bytes = 1; // that it has an address
     break;
   }
+  if (worker_.run->has_blocks_left() && why.empty())
+    why = "blocks wait for others that cannot start, since no more than those have room on the "
+          "device at a time; one of them waits";
   constexpr std::uint32_t kLaunchTimeout = 702;
   worker_.checks->ends(facts, ReportKind::kHang, kLaunchTimeout, why);
 }

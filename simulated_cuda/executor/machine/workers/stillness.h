@@ -28,8 +28,9 @@ public:
   explicit Stillness(Worker& worker) : worker_(worker) {}
 
   void progress(); // a block was done
-  // Each block had a turn, and spins. True if the grid hangs, which is reported.
-  bool after_round(const std::vector<std::unique_ptr<Block>>& blocks);
+  // Each block had a turn, and spins. True if the grid hangs, which is reported. `may_add`: other
+  // blocks may start beside them.
+  bool after_round(const std::vector<std::unique_ptr<Block>>& blocks, bool may_add);
   void run_warp(Warp& w, const Instruction* in); // a turn, in which it is watched
 
 private:

@@ -86,9 +86,10 @@ void GridRun::end_faulted() {
 
 bool GridRun::is_still(std::uint64_t since, bool others_may_write) const {
   const bool may_change = others_may_write && has_polled_.load();
-  if (has_blocks_left() || has_ended() || may_change) return false;
+  if (has_ended() || may_change) return false;
   for (std::size_t i = 0; i < worker_count_; ++i) {
     const std::uint64_t still = workers_[i].still_since.load();
+    if (still == Worker::kWithoutBlocks && has_blocks_left()) return false; // it takes one
     if (still != since && still != Worker::kWithoutBlocks) return false;
   }
   return moment() == since;
