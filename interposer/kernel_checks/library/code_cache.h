@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What became of an image's text, kept in the user's cache for later processes: the checked code as
-// the driver compiled it, with its table of sites. Where it lies: $XDG_CACHE_HOME/gpumemtrace/code,
-// or ~/.cache/gpumemtrace/code.
+// the driver compiled it, with its table of sites, or why it cannot. Where it lies:
+// $XDG_CACHE_HOME/gpumemtrace/code, or ~/.cache/gpumemtrace/code.
 //
 // Invariants: an entry is written beside its name and renamed, so a process that is killed leaves
 // no part of one, and of several that write the same one it is whole. A claim lies beside it. An
@@ -38,7 +38,8 @@ private:
 struct CachedCode {
   rewriter::Rewritten code; // without its text
   HeapUse heap_use = HeapUse::kNone;
-  std::string machine; // as cuModuleLoadData takes it
+  std::string machine;   // as cuModuleLoadData takes it
+  std::string why_plain; // then there is no code: the driver refuses it
 };
 
 // The limit of all entries together; the oldest in use are removed.
@@ -77,6 +78,7 @@ struct Compiled {
   bool was_tried = false; // else there is no context, or no memory
   std::string machine;    // empty: the text cannot be compiled
   std::string why_not;    // then, in the driver's words; empty if it says nothing
+  bool is_final = false;  // then: it is the text's fault, and will be the next time
 };
 Compiled compile(const std::string& text) noexcept;
 

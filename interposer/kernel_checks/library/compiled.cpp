@@ -129,6 +129,16 @@ int add_text(CUlinkState link, const std::string& text) noexcept {
 
 std::string first_line(std::string_view log) { return std::string(log.substr(0, log.find('\n'))); }
 
+// The compiler names the text's fault. What it lacks it may have the next time, such as memory:
+// "ptxas fatal   : Memory allocation failure".
+bool is_fault_of_text(int result, std::string_view log) {
+  constexpr std::string_view kOfMachine[] = {"emory alloc", "out of memory", "Out of memory",
+                                             "resource", "file"};
+  const auto is_in_log = [log](std::string_view words) { return log.find(words) != log.npos; };
+  return result != CUDA_ERROR_OUT_OF_MEMORY && !log.empty() &&
+         std::ranges::none_of(kOfMachine, is_in_log);
+}
+
 Compiled compile_once(const std::string& text) noexcept {
   CUlinkState link = nullptr;
   void* code = nullptr;
@@ -139,12 +149,15 @@ Compiled compile_once(const std::string& text) noexcept {
   void* values[] = {log, reinterpret_cast<void*>(sizeof log - 1)}; // NOLINT: a number
   if (driver.begin_link(std::size(options), options, values, &link) != 0) return compiled;
   compiled.was_tried = true;
-  const bool is_compiled =
-    add_text(link, text) == 0 && driver.complete_link(link, &code, &bytes) == 0;
+  int result = add_text(link, text);
+  if (result == CUDA_SUCCESS) result = driver.complete_link(link, &code, &bytes);
   try {
-    if (is_compiled && code != nullptr)
+    if (result == CUDA_SUCCESS && code != nullptr) {
       compiled.machine.assign(static_cast<const char*>(code), bytes);
-    else compiled.why_not = first_line(log);
+    } else {
+      compiled.why_not = first_line(log);
+      compiled.is_final = is_fault_of_text(result, compiled.why_not);
+    }
   } catch (const std::exception&) { // of memory
     compiled.was_tried = false;
   }

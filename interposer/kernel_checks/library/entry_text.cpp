@@ -10,7 +10,7 @@ namespace gmt::interposer::kernel_checks {
 
 namespace {
 
-constexpr std::uint64_t kMagic = 0x0145444f43544d47; // "GMTCODE", 1
+constexpr std::uint64_t kMagic = 0x0245444f43544d47; // "GMTCODE", 2
 constexpr std::size_t kHeadWords = 6;                // magic, key, sum, bytes of the payload
 
 class Writer {
@@ -128,6 +128,7 @@ std::string payload_of(const CachedCode& code) {
   }
   to.number(code.code.writes_unseen ? 1 : 0);
   to.text(code.machine);
+  to.text(code.why_plain);
   return to.take();
 }
 
@@ -153,7 +154,9 @@ std::optional<CachedCode> read_payload(std::string_view payload) {
   }
   code.code.writes_unseen = from.number() != 0;
   code.machine = from.text();
-  if (!from.is_at_end() || code.machine.empty() || code.code.kernels.empty()) return std::nullopt;
+  code.why_plain = from.text();
+  const bool is_code = !code.machine.empty() && !code.code.kernels.empty();
+  if (!from.is_at_end() || is_code != code.why_plain.empty()) return std::nullopt;
   return code;
 }
 

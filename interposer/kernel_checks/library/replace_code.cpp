@@ -26,11 +26,13 @@ void keep(std::unique_ptr<Module> module, CUmodule handle) noexcept {
   keep_module(std::move(module), handle);
 }
 
+// Its code, or why it has none.
 void keep_in_cache(const Module& module) noexcept {
   CachedCode cached;
   try {
     cached.code = module.code;
     cached.machine = module.machine;
+    cached.why_plain = module.why_plain;
   } catch (const std::exception&) { // of memory
     return;
   }
@@ -69,6 +71,7 @@ void compile_ahead(Module& module) noexcept {
     module.code = {};
     module.why_plain = "the driver could not compile its checked form";
     if (!compiled.why_not.empty()) module.why_plain += " (" + compiled.why_not + ")";
+    if (compiled.is_final) keep_in_cache(module);
   }
   module.claim.end();
 }

@@ -36,7 +36,7 @@ struct Task {
   bool may_be_cached;
 };
 
-// Whether it was there.
+// Whether it was there, or why the driver refuses it.
 bool take_from_cache(Module& module, const std::string& ptx) {
   module.key = key_of_machine();
   if (!module.key) return false;
@@ -51,6 +51,8 @@ bool take_from_cache(Module& module, const std::string& ptx) {
   module.code = std::move(cached->code);
   module.heap_use = cached->heap_use;
   module.machine = std::move(cached->machine);
+  module.why_plain = std::move(cached->why_plain);
+  if (!module.why_plain.empty()) return true;
   if (module.heap_use == HeapUse::kMarked) table().avoid_grids();
   return true;
 }

@@ -22,6 +22,7 @@
 #include "interposer/kernel_checks/library/driver.h"
 #include "interposer/kernel_checks/library/entry_text.h"
 #include "made_up_cubin.h"
+#include "made_up_linker.h"
 
 namespace gmt::interposer::kernel_checks {
 namespace {
@@ -97,6 +98,11 @@ TEST_F(KernelCheckCodeCache, WhatWasKeptComesBack) {
   EXPECT_FALSE(cache.find(key_of("texu")).has_value());
   cache.remove(key);
   EXPECT_FALSE(cache.find(key).has_value());
+  CachedCode refused;
+  refused.why_plain = "a reason";
+  cache.keep(key, refused);
+  ASSERT_TRUE(cache.find(key).has_value());
+  EXPECT_EQ(cache.find(key)->why_plain, "a reason");
 }
 
 TEST_F(KernelCheckCodeCache, KeysDifferInEachPart) {
@@ -211,48 +217,10 @@ TEST_F(KernelCheckCodeCache, NoFileIsLargerThanTheProcessMayWrite) {
 
 // ---------------------------------------------------------------- compiling
 
-struct Linking {
-  bool knows_option = true;    // for several threads
-  std::vector<unsigned> tried; // options of each try
-  std::vector<std::string> texts{};
-  std::string machine = "code"; // empty: it cannot be compiled
-  std::string log{};
-} linking;
-
-int begin_link(unsigned count, CUjit_option* options, void** values, CUlinkState* link) {
-  for (unsigned i = 0; i < count; ++i) {
-    if (options[i] == CU_JIT_ERROR_LOG_BUFFER)
-      linking.log.copy(static_cast<char*>(values[i]), linking.log.size());
-  }
-  *link = reinterpret_cast<CUlinkState>(&linking);
-  return CUDA_SUCCESS;
-}
-int add_to_link(CUlinkState, CUjitInputType, void* text, std::size_t, const char*, unsigned count,
-                CUjit_option*, void**) {
-  linking.tried.push_back(count);
-  linking.texts.emplace_back(static_cast<const char*>(text));
-  return count != 0 && !linking.knows_option ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-}
-int complete_link(CUlinkState, void** code, std::size_t* bytes) {
-  *code = linking.machine.data();
-  *bytes = linking.machine.size();
-  if (linking.machine.empty()) return CUDA_ERROR_INVALID_PTX;
-  return CUDA_SUCCESS;
-}
-int end_link(CUlinkState) { return CUDA_SUCCESS; }
-
-void* linker(const char* name) noexcept {
-  const std::string_view asked = name;
-  if (asked == "cuLinkCreate_v2") return reinterpret_cast<void*>(begin_link);
-  if (asked == "cuLinkAddData_v2") return reinterpret_cast<void*>(add_to_link);
-  if (asked == "cuLinkComplete") return reinterpret_cast<void*>(complete_link);
-  return asked == "cuLinkDestroy" ? reinterpret_cast<void*>(end_link) : nullptr;
-}
-
 class KernelCheckCompiling : public ::testing::Test {
 protected:
   void SetUp() override {
-    linking_core_.driver_symbol = linker;
+    linking_core_.driver_symbol = function_of_linker;
     core = &linking_core_;
   }
   void TearDown() override { core = before_; }
@@ -279,6 +247,23 @@ TEST_F(KernelCheckCompiling, WhatTheDriverSaysOfATextThatItCannotCompile) {
   EXPECT_TRUE(compiled.was_tried);
   EXPECT_EQ(compiled.machine, "");
   EXPECT_EQ(compiled.why_not, "ptxas fatal : no such thing");
+  EXPECT_TRUE(compiled.is_final);
+}
+
+// Another time there may be more memory.
+TEST_F(KernelCheckCompiling, WhatIsNoFaultOfTheText) {
+  const auto is_final = [](CUresult refusal, const char* log) {
+    linking = {};
+    linking.machine.clear();
+    linking.refusal = refusal;
+    linking.log = log;
+    return compile("text").is_final;
+  };
+  EXPECT_TRUE(is_final(CUDA_ERROR_UNKNOWN, "nvlink error   : Entry function 'k' uses too much "
+                                           "shared data (0xd008 bytes, 0xc000 max)"));
+  EXPECT_FALSE(is_final(CUDA_ERROR_OUT_OF_MEMORY, "ptxas fatal : no such thing"));
+  EXPECT_FALSE(is_final(CUDA_ERROR_INVALID_PTX, "ptxas fatal   : Memory allocation failure"));
+  EXPECT_FALSE(is_final(CUDA_ERROR_INVALID_PTX, ""));
 }
 
 // A block of 1,024 threads has 64 registers for each: the checked form is compiled for that, too.

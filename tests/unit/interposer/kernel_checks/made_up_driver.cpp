@@ -4,6 +4,7 @@
 #include "made_up_driver.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <string_view>
@@ -21,6 +22,7 @@
 #include "interposer/kernel_checks/library/reports.h"
 #include "interposer/kernel_checks/library/sampling.h"
 #include "interposer/kernel_checks/library/written.h"
+#include "made_up_linker.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -350,6 +352,15 @@ int granularity(std::size_t* bytes, const CUmemAllocationProp*, CUmemAllocationG
   return 0;
 }
 
+int name_of_device(char* name, int size, CUdevice) {
+  std::snprintf(name, static_cast<std::size_t>(size), "made up");
+  return 0;
+}
+int version(int* number) {
+  *number = 13000;
+  return 0;
+}
+
 void* symbol(const char* name) noexcept {
   static const std::map<std::string_view, void*> all = {
     {"cuCtxGetCurrent", reinterpret_cast<void*>(current)},
@@ -358,6 +369,8 @@ void* symbol(const char* name) noexcept {
     {"cuThreadExchangeStreamCaptureMode", reinterpret_cast<void*>(exchange_mode)},
     {"cuCtxGetDevice", reinterpret_cast<void*>(device)},
     {"cuDeviceGetCount", reinterpret_cast<void*>(count_devices)},
+    {"cuDeviceGetName", reinterpret_cast<void*>(name_of_device)},
+    {"cuDriverGetVersion", reinterpret_cast<void*>(version)},
     {"cuDeviceGetAttribute", reinterpret_cast<void*>(device_attribute)},
     {"cuDeviceTotalMem_v2", reinterpret_cast<void*>(total)},
     {"cuCtxGetLimit", reinterpret_cast<void*>(limit)},
@@ -425,7 +438,7 @@ void* symbol(const char* name) noexcept {
     {"cuMemGetAllocationGranularity", reinterpret_cast<void*>(granularity)},
   };
   const auto found = all.find(name);
-  return found != all.end() ? found->second : nullptr;
+  return found != all.end() ? found->second : function_of_linker(name);
 }
 
 void found(const trace::ExecutionFault* f) noexcept {
