@@ -23,8 +23,10 @@ constinit std::atomic<State> dump_state{State::kOff};
 
 // CUcoredumpSettings and CUCoredumpGenerationFlags of cuda.h.
 constexpr int kEnable = 1, kFile = 5, kFlags = 7;
-// All parts that hold memory of the program are left out. Not CU_COREDUMP_SKIP_ABORT (0x10).
+// All parts that hold memory of the program are left out.
 constexpr unsigned kSkipped = 0x2f;
+// CU_COREDUMP_SKIP_ABORT: the program goes on with CUDA's error behind a dump.
+constexpr unsigned kGoesOn = 0x10;
 // What a dump of a whole GPU takes, and some more: 127 MB with 270,000 threads on an H200
 constexpr std::uint64_t kLargestDump = std::uint64_t{160} << 20;
 // From the launch of a faulty kernel to the moment when the GPU stands still: 5 to 27 ms on an H200
@@ -50,6 +52,14 @@ void give_up(const char* word) noexcept {
 // faults itself. --guard-sample is for production, where a dump's SIGABRT is not wanted.
 bool is_wanted(const Options& options) noexcept {
   return (options.core_dump != 0 || options.guard != 0) && !is_device_simulated();
+}
+
+// What --kernel-checks has found is reported by the process itself, as it goes on. Beside a fence
+// kernels have no checks.
+unsigned flags_for(const Options& options) noexcept {
+  const bool is_checked =
+    options.kernel_checks != 0 && options.guard == 0 && options.guard_sample == 0;
+  return is_checked ? kSkipped | kGoesOn : kSkipped;
 }
 
 // The program's own settings in the environment stay as they are.
@@ -112,7 +122,7 @@ void ask_driver() noexcept {
   size = sizeof enabled;
   if (get_setting(kEnable, &enabled, &size) == 0 && enabled) return give_up("program");
   char path[1024];
-  flags = kSkipped;
+  flags = flags_for(Process::options());
   enabled = true;
   const bool fits = Process::path_of("gpu-core.%p", path, sizeof path);
   const bool done = fits && change(kFlags, &flags, sizeof flags) == 0 &&

@@ -152,6 +152,15 @@ TEST_F(InterposerCoreDump, TheDriverGetsFlagsAndFileBeforeItIsSwitchedOn) {
   EXPECT_EQ(said(), "core_dump=on\n");
 }
 
+// CTest sets GPUMEMTRACE_KERNEL_CHECKS, too.
+class InterposerCoreDumpBesideChecks : public InterposerCoreDump {};
+
+TEST_F(InterposerCoreDumpBesideChecks, TheProgramGoesOnAndReportsWhatTheChecksFound) {
+  ASSERT_NE(Process::options().kernel_checks, 0u);
+  begin_core_dump();
+  EXPECT_EQ(driver.flags & CU_COREDUMP_SKIP_ABORT, CU_COREDUMP_SKIP_ABORT);
+}
+
 TEST_F(InterposerCoreDump, ADriverThatIsNotInitializedIsAskedLater) {
   driver.is_initialized = false;
   begin_core_dump();
