@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "interposer/base/bounded_lock.h"
+#include "interposer/base/options.h"
 #include "interposer/base/signal_guard.h"
 #include "interposer/loader/mapped_path.h"
 #include "trace/packed_words.h"
@@ -232,7 +233,9 @@ bool concerns_watches(const Record& record) noexcept {
   case trace::Kind::kCopy: return true;
   case trace::Kind::kAlloc: {
     const trace::MemoryKind kind = trace::AllocView(record).memory_kind();
-    return kind == trace::MemoryKind::kPinned || kind == trace::MemoryKind::kRegistered;
+    // Managed pages of a GPU are its driver's to protect
+    return kind == trace::MemoryKind::kPinned || kind == trace::MemoryKind::kRegistered ||
+           (kind == trace::MemoryKind::kManaged && is_device_simulated());
   }
   case trace::Kind::kFree:
     return trace::FreeView(record).function() != trace::FreeFunction::kMemFreeAsync;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// --host-races: pages of pinned and registered memory that an asynchronous copy uses are protected
-// from its call on, so that the host's own access of them faults. The device reaches them as
-// before. Such a page is open again where a call may have let the host know that the copy is done,
-// and for good after its first use. The analyzer's clocks know whether anything ordered that use.
+// --host-races: pages of pinned and registered memory, on the simulated device of managed memory as
+// well, that an asynchronous copy uses are protected from its call on, so that the host's own
+// access of them faults. A GPU reaches them as before, and the simulated device opens them. Such a
+// page is open again where a call may have let the host know that the copy is done, and for good
+// after its first use. The analyzer's clocks know whether anything ordered that use.
 //
 // Protected are pages that lie wholly inside one block, and of a large copy the first, one in the
 // middle and the last. Registered memory that the program may not write is left as it is. What a

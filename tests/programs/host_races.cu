@@ -22,6 +22,15 @@
 // run: right
 // options: --host-races
 // expect: clean
+// run: managed
+// device: simulated
+// options: --host-races
+// expect: error host-race line=LINE(managed_result) message="The host reads"
+// expect: error host-race line=LINE(managed_source) message="The host writes"
+// run: managed-right
+// device: simulated
+// options: --host-races
+// expect: clean
 // run: handler
 // options: --host-races
 // not-checked: host-race
@@ -263,11 +272,31 @@ static void captured()
   CHECK(cudaGraphDestroy(graph));
 }
 
+// The device may use what is closed to the host.
+static void managed(bool ok)
+{
+  int* memory;
+  CHECK(cudaMallocManaged(&memory, kBytes));
+  copy_out(memory);
+  if (ok) wait(s);
+  sum = memory[0]; // @managed_result
+  wait(s);
+  copy_in(memory);
+  if (ok) wait(s);
+  memory[5] = 5; // @managed_source
+  wait(s);
+  copy_out(memory);
+  raise<<<1, 1, 0, s>>>(memory + 9);
+  wait(s);
+  ANSWERS(1, memory[9]);
+  CHECK(cudaFree(memory));
+}
+
 static void on_fault(int) { _exit(4); }
 
 int main(int argc, char** argv)
 {
-  const bool ok = !started_with(argc, argv, "racy");
+  const bool ok = !started_with(argc, argv, "racy") && !started_with(argc, argv, "managed");
   for (cudaStream_t* stream : {&s, &t}) CHECK(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking));
   CHECK(cudaMalloc(&a, kBytes));
   CHECK(cudaMallocHost(&h, kBytes));
@@ -281,16 +310,20 @@ int main(int argc, char** argv)
     sum = h[0]; // a program with a handler is left alone
     wait(s);
   }
+  const bool is_managed = argc > 1 && std::strncmp(argv[1], "managed", 7) == 0;
+  if (is_managed) managed(ok);
   for (void (*kind)(bool) :
        {same_bytes_beside_copies, result_read_at_once, source_filled_again, result_overwritten, wait_for_another_stream,
         event_before_the_copy, query_without_a_loop, end_of_a_large_copy, registered, file_read_into_the_source, thread_without_signals,
         second_buffer, flag, flag_behind_a_copy, function_in_front_of_a_copy}) {
+    if (is_managed) break;
     kind(ok);
     CHECK(cudaDeviceSynchronize());
   }
   for (void (*kind)() :
-       {function_of_the_host, beside_the_copy, there_and_back, mapped_flag, child_of_a_fork, freed_in_flight, captured})
-    kind();
+       {function_of_the_host, beside_the_copy, there_and_back, mapped_flag, child_of_a_fork, freed_in_flight, captured}) {
+    if (!is_managed) kind();
+  }
   for (cudaStream_t stream : {s, t}) CHECK(cudaStreamDestroy(stream));
   CHECK(cudaFreeHost(k));
   CHECK(cudaFreeHost(h));
