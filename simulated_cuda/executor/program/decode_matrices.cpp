@@ -128,14 +128,18 @@ void FunctionDecoder::decode_store_matrix() {
   end_guard(guard);
 }
 
+void FunctionDecoder::turn_register(std::uint32_t to, std::uint32_t from) {
+  Instruction& in = emit("matrix.turn", moved_parts(1));
+  in.r[0] = to;
+  in.r[4] = from;
+}
+
 void FunctionDecoder::decode_move_matrix() {
   const std::size_t guard = begin_guard();
   emit("warp.meet");
   const std::uint32_t from = source(operand(1), Type::kB32);
   const Result to = result(operand(0), Type::kB32);
-  Instruction& in = emit("matrix.turn", moved_parts(1));
-  in.r[0] = to.offset;
-  in.r[4] = from;
+  turn_register(to.offset, from);
   write_back(to);
   end_guard(guard);
 }

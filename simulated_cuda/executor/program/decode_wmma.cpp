@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // wmma: its fragments have the layout of those of mma, as an H100 has it, so that a product becomes
 // several of mma. A load or store is an address and an access of each lane for each register, or
-// for each element of a register whose elements do not lie side by side.
+// for each element of a register whose elements do not lie side by side. Of 16 bits, such a
+// register is that of the turned matrix, as an H100 turns it.
 #include "simulated_cuda/executor/program/decoder.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace gmt::executor {
 namespace {
@@ -34,6 +36,10 @@ struct FragmentLayout {
   std::uint32_t row_registers() const {                                 // for all of k
     return bits == 64 ? 1 : shape.k * bits / 8 / kRegisterRowBytes;
   }
+  // Registers behind the last of the matrix repeat it.
+  std::uint32_t repeats_from() const {
+    return which == 'c' ? ~0u : (which == 'a' ? shape.m : shape.n) / 8 * row_registers();
+  }
   // Whether it is the factor of mma that has 16 rows in each pair of registers.
   bool is_tall() const { return which == 'a' ? shape.m >= 16 : shape.n == 32; }
   RegisterLayout of(std::uint32_t index) const {
@@ -41,11 +47,10 @@ struct FragmentLayout {
   }
 
 private:
-  // Registers behind the last of the matrix repeat it.
   RegisterLayout of_factor(std::uint32_t index) const {
-    const std::uint32_t each = row_registers(), blocks = (which == 'a' ? shape.m : shape.n) / 8;
+    const std::uint32_t each = row_registers();
     const std::uint32_t in_register = bits == 64 ? 4 : kRegisterRowBytes * 8 / bits;
-    index %= blocks * each;
+    index %= repeats_from();
     if (!is_tall()) return {index / each * 8, index % each * in_register, elements()};
     const std::uint32_t pair = index % (2 * each);
     return {index / (2 * each) * 16 + pair % 2 * 8, pair / 2 * in_register, elements()};
@@ -83,8 +88,10 @@ struct FunctionDecoder::Fragment {
   std::uint32_t base = kNoOperand, stride = kNoOperand; // the stride in elements
 
   bool is_contiguous() const { return layout.outer_is_row() == is_row_major; }
+  // A register has 8 rows of 8 elements, which lie side by side in the other direction.
+  bool is_turned() const { return !is_contiguous() && layout.bits == 16; }
   std::uint32_t parts() const { // accesses for a register
-    return is_contiguous() ? 1 : layout.elements();
+    return is_contiguous() || is_turned() ? 1 : layout.elements();
   }
 };
 
@@ -119,13 +126,16 @@ void FunctionDecoder::fragment_address(const Fragment& of, std::uint32_t index, 
   const RegisterLayout layout = of.layout.of(index);
   Shape shape;
   shape.result(0, 64).source(1, 64).source(2, 32);
+  const bool is_turned = of.is_turned();
   Instruction& in =
-    emit(of.is_contiguous() ? "matrix.address.outer" : "matrix.address.inner", shape);
+    emit(of.is_contiguous() || is_turned ? "matrix.address.outer" : "matrix.address.inner", shape);
   in.r[0] = to;
   in.r[1] = of.base;
   in.r[2] = of.stride;
-  in.immediate = layout.outer | std::int64_t{layout.inner + part} << 8 |
-                 std::int64_t{layout.step} << 16 | std::int64_t{of.layout.bits} << 24;
+  const std::uint32_t outer = is_turned ? layout.inner : layout.outer,
+                      inner = is_turned ? layout.outer : layout.inner;
+  in.immediate = outer | std::int64_t{inner + part} << 8 | std::int64_t{layout.step} << 16 |
+                 std::int64_t{std::countr_zero(of.layout.bits)} << 24;
 }
 
 Instruction& FunctionDecoder::access_fragment(const Fragment& of, bool is_load,
@@ -152,12 +162,23 @@ void FunctionDecoder::decode_load_fragment() {
   std::uint32_t parts[4];
   for (std::uint32_t& each : parts) each = temporary();
   const Type type = of.layout.bits == 64 ? Type::kB64 : Type::kB32;
+  const bool is_whole = of.parts() == 1 && !of.is_turned();
+  std::vector<std::uint32_t> loaded;
   for (std::uint32_t i = 0; i < (is_vector ? to.count : 1); ++i) {
     const Result result_of = result(is_vector ? body_.parts(to)[i] : to, type);
+    loaded.push_back(result_of.offset);
+    if (i >= of.layout.repeats_from()) {
+      Instruction& move = emit("mov.b32", Shape::moved(32));
+      move.r[0] = result_of.offset;
+      move.r[1] = loaded[i % of.layout.repeats_from()];
+      write_back(result_of);
+      continue;
+    }
     for (std::uint32_t part = 0; part < of.parts(); ++part) {
       fragment_address(of, i, part, address);
-      access_fragment(of, true, address).r[0] = of.parts() == 1 ? result_of.offset : parts[part];
+      access_fragment(of, true, address).r[0] = is_whole ? result_of.offset : parts[part];
     }
+    if (of.is_turned()) turn_register(result_of.offset, parts[0]);
     if (of.parts() > 1) {
       Shape shape;
       shape.result(4, 128).flow = ptx::BitFlow::kWhole;
@@ -190,9 +211,11 @@ void FunctionDecoder::decode_store_fragment() {
       std::copy_n(parts, of.parts(), unpack.r);
       unpack.r[4] = values[i];
     }
+    if (of.is_turned()) turn_register(parts[0], values[i]);
+    const bool is_whole = of.parts() == 1 && !of.is_turned();
     for (std::uint32_t part = 0; part < of.parts(); ++part) {
       fragment_address(of, i, part, address);
-      access_fragment(of, false, address).r[0] = of.parts() == 1 ? values[i] : parts[part];
+      access_fragment(of, false, address).r[0] = is_whole ? values[i] : parts[part];
     }
   }
   end_guard(guard);

@@ -164,6 +164,7 @@ private:
   void decode_load_matrix();
   void decode_store_matrix();
   void decode_move_matrix();
+  void turn_register(std::uint32_t to, std::uint32_t from); // a matrix of 8 by 8 halves
   void decode_product();
   std::string product_form() const;
   std::uint32_t matrices_moved() const; // by ldmatrix and stmatrix

@@ -23,11 +23,21 @@ Next meet(Warp& w, Next in) {
   return w.wait_for(in, w.alive);
 }
 
-// Elements of 16 bits in 32 lanes: a matrix row by row.
+// Elements of 16 bits in 32 lanes: a matrix row by row. Each round puts the elements of rows i and
+// i + 4 in turn into rows 2i and 2i + 1, so that the number of an element goes round by one bit.
 void transpose(u16* to, const u16* from) {
-  for (u32 r = 0; r < kRows; ++r) {
-    for (u32 c = 0; c < kRows; ++c) to[r * kRows + c] = from[c * kRows + r];
+  using Row [[gnu::vector_size(2 * kRows)]] = u16;
+  std::array<Row, kRows> rows, mixed;
+  std::memcpy(rows.data(), from, sizeof rows);
+  for (u32 round = 0; round < 3; ++round) {
+    for (u32 i = 0; i < kRows / 2; ++i) {
+      const Row a = rows[i], b = rows[i + kRows / 2];
+      mixed[2 * i] = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+      mixed[2 * i + 1] = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+    }
+    rows = mixed;
   }
+  std::memcpy(to, rows.data(), sizeof rows);
 }
 void turn(u32* to, const u32* from) {
   std::array<u16, 2 * kLanes> a, b;
@@ -81,14 +91,14 @@ template <bool kOuter>
 Next element_address(Warp& w, Next in) {
   const auto layout = static_cast<u64>(in->immediate);
   const u32 outer = layout & 0xff, inner = layout >> 8 & 0xff, step = layout >> 16 & 0xff;
-  const u32 bits_each = layout >> 24 & 0xff;
+  const u32 bits_shift = layout >> 24 & 0xff;
   const u64* base = at<const u64>(w, in->r[1]);
   const u32* stride = at<const u32>(w, in->r[2]);
   alignas(64) u64 t[kLanes];
   for (u32 l = 0; l < kLanes; ++l) {
     const u64 along = outer + l / kWords, across = inner + step * (l % kWords);
     const u64 element = kOuter ? along * stride[l] + across : across * stride[l] + along;
-    t[l] = base[l] + element * bits_each / 8;
+    t[l] = base[l] + (element << bits_shift >> 3);
   }
   blend(at<u64>(w, in->r[0]), t, w.mask);
   return in + 1;

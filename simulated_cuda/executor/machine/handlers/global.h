@@ -157,6 +157,18 @@ template <class T, u32 kCount, u32 kLanesHere>
   return true;
 }
 
+// Eight rows of four words, of a matrix of 16 bits. A function for itself: random addresses are
+// loaded more slowly where it is a part of load_global().
+template <class T, u32 kCount>
+[[gnu::noinline]] bool load_rows(const Warp& w, Next in, bool races, const u64* a,
+                                 const Registers<T, kCount>& d) {
+  constexpr u32 kLanesOfRow = 4;
+  for (u32 from = 0; from < kLanes; from += kLanesOfRow) {
+    if (!load_run<T, kCount, kLanesOfRow>(w, in, races, a, from, d)) return false;
+  }
+  return true;
+}
+
 // False: not plainly right; registers may have been written, and are written again.
 template <class T, u32 kCount>
 [[gnu::always_inline]] inline bool load_global(Warp& w, Next in, const u64* a) {
@@ -172,6 +184,9 @@ template <class T, u32 kCount>
     if (!in_steps<32, kEach>(a) && load_run<T, kCount, 16>(w, in, races, a, 0, d) &&
         load_run<T, kCount, 16>(w, in, races, a, 16, d))
       return true;
+    if constexpr (kEach == 4) {
+      if (a[1] - a[0] == kEach && load_rows<T, kCount>(w, in, races, a, d)) return true;
+    }
     u64 wrong = 0;
     const u64 limit = g.bytes < kEach ? 0 : g.bytes - kEach + 1;
     const u64 shift = offset - g.base;
