@@ -24,6 +24,11 @@ FatbinEntry described(const ptx::FatbinEntry& entry, std::size_t container) {
   return result;
 }
 
+void append_section(const ElfImage& image, std::string_view name, CodeSections& sections) {
+  const ElfImage::Section* section = image.find(name);
+  if (section != nullptr && !section->data.empty()) sections.push_back(section->data);
+}
+
 } // namespace
 
 bool is_fatbin(std::span<const char> bytes) {
@@ -33,12 +38,17 @@ bool is_fatbin(std::span<const char> bytes) {
 
 CodeSections device_code_of(const ElfImage& image) {
   CodeSections sections;
-  const ElfImage::Section* code = image.find(ptx::kFatbinCodeSection);
-  const ElfImage::Section* parts = image.find(ptx::kFatbinPartsSection);
-  if (code != nullptr && !code->data.empty()) sections.push_back(code->data);
+  append_section(image, ptx::kFatbinCodeSection, sections);
   const std::span<const char> linked = sections.empty() ? std::span<const char>() : sections[0];
-  const bool late = ptx::parts_are_linked_late(linked.data(), linked.size());
-  if (late && parts != nullptr && !parts->data.empty()) sections.push_back(parts->data);
+  if (ptx::parts_are_linked_late(linked.data(), linked.size()))
+    append_section(image, ptx::kFatbinPartsSection, sections);
+  return sections;
+}
+
+CodeSections device_texts_of(const ElfImage& image) {
+  CodeSections sections;
+  append_section(image, ptx::kFatbinCodeSection, sections);
+  append_section(image, ptx::kFatbinPartsSection, sections);
   return sections;
 }
 

@@ -36,6 +36,10 @@ using CodeSections = std::vector<std::span<const char>>;
 // is the driver that links. Belongs to the image's bytes.
 CodeSections device_code_of(const ElfImage& image);
 
+// Those, and `__nv_relfatbin` also where nvlink has linked: it keeps the PTX of each source, which
+// what it linked has not.
+CodeSections device_texts_of(const ElfImage& image);
+
 // Calls `visit` for one entry after the other until it returns false.
 void visit_entries(const CodeSections& sections, Deadline deadline,
                    const std::function<bool(const FatbinEntry&)>& visit);

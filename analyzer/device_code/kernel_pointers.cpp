@@ -92,7 +92,7 @@ std::vector<PointerUses> pointer_uses_of_kernels(const TraceDir& trace,
     if (!seen.insert(module.path).second) continue;
     const std::optional<ElfFile> file = ElfFile::open(module.path);
     if (!file || file->build_id() != module.build_id) continue;
-    CodeSections sections = device_code_of(file->image());
+    CodeSections sections = device_texts_of(file->image());
     std::erase_if(sections, [](const auto& section) { return section.size() > kLargestSection; });
     search.look_in_fatbin(sections);
   }

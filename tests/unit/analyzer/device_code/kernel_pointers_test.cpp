@@ -2,8 +2,11 @@
 // What kernels do with their pointers, found in a trace's images: PTX and fat binaries.
 #include "analyzer/device_code/kernel_pointers.h"
 
+#include <optional>
+
 #include <gtest/gtest.h>
 
+#include "analyzer/symbols/elf_file.h"
 #include "tests/unit/analyzer/support/trace_writer.h"
 #include "tests/unit/ptx/support/fatbin_writer.h"
 #include "tests/unit/ptx/support/ptx_text.h"
@@ -47,6 +50,21 @@ TEST(KernelPointers, AreFoundInTextsAndFatBinaries) {
 
 TEST(KernelPointers, OfTwoKernelsOfOneNameOnlyWhatBothDoIsSaid) {
   EXPECT_EQ(find({text_of("k", true), text_of("k", false)}, "k"), "r- --");
+}
+
+// nvlink has joined the machine code: only the parts that it was made from have texts.
+TEST(KernelPointers, AreFoundInPartsThatWereLinked) {
+  const std::optional<ElfFile> file = ElfFile::open(GMT_LINKED_TARGET);
+  ASSERT_TRUE(file);
+  TraceDir trace;
+  trace.modules.emplace_back();
+  trace.modules.back().path = GMT_LINKED_TARGET;
+  trace.modules.back().build_id = file->build_id();
+  const std::string names[] = {"first"};
+  const std::vector<PointerUses> found = pointer_uses_of_kernels(trace, names);
+  ASSERT_EQ(found.at(0).size(), 1u);
+  EXPECT_TRUE(found[0][0].is_read);
+  EXPECT_FALSE(found[0][0].is_written);
 }
 
 TEST(KernelPointers, WhatCannotBeReadIsUnknown) {

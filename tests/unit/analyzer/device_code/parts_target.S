@@ -28,7 +28,7 @@
 #endif
   .section __nv_relfatbin, "a"
   container
-  ptx ".visible .entry first()\n{ ret; }\n\0"
+  ptx ".visible .entry first(.param .u64 p)\n{\n.reg .b64 %d<2>; .reg .b32 %r<2>;\nld.param.u64 %d1, [p]; ld.global.u32 %r1, [%d1]; ret;\n}\n\0"
   container
   ptx ".extern .func (.param .b64 func_retval0) malloc\n(\n.param .b64 p\n)\n;\n\0"
   .section .note.GNU-stack, "", @progbits
