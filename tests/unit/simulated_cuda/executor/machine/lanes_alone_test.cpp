@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A lane that parts from its warp and meets it again computes what it computes alone.
+#include "tests/support/test_share.h"
 #include "tests/unit/simulated_cuda/executor/support/kernel_runner.h"
 #include "tests/unit/simulated_cuda/executor/support/random_kernel.h"
 
@@ -11,7 +12,7 @@ constexpr unsigned kKernels = 150, kWords = kRandomWords;
 class LanesAlone : public KernelRunner {};
 
 TEST_F(LanesAlone, ComputeWhatTheyComputeInAWarp) {
-  for (unsigned seed = 0; seed < kKernels; ++seed) {
+  for (unsigned seed = 0; seed < kKernels / gmt::test::one_in(4); ++seed) {
     load(RandomKernel(seed).text());
     const unsigned threads = seed % 3 == 0 ? 70 : 32;
     seed_ = seed % 4; // of the order
