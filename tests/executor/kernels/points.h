@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 namespace {
@@ -124,6 +125,30 @@ Points directions(int count) {
     at[3] = static_cast<float>(i % 5) - 1;
     all.push_back(point);
   }
+  return all;
+}
+// Each face at 65 x 65 places, up to its edges.
+Points over_faces() {
+  Points all;
+  for (int face = 0; face < 6; ++face) {
+    for (int y = 0; y <= 64; ++y) {
+      for (int x = 0; x <= 64; ++x) {
+        const float s = static_cast<float>(x) / 32 - 1, t = static_cast<float>(y) / 32 - 1;
+        const Point of_face[] = {{{1, -t, -s}}, {{-1, -t, s}}, {{s, 1, t}},
+                                 {{s, -1, -t}}, {{s, -t, 1}},  {{-s, -t, -1}}};
+        all.push_back(of_face[face]);
+      }
+    }
+  }
+  return all;
+}
+Points strange_directions() {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNone = NAN;
+  const float parts[] = {-kInfinity, -1, -0.0f, 0, 1, kInfinity, kNone, 1e-42f, 3e38f};
+  Points all;
+  for (const float x : parts)
+    for (const float y : parts)
+      for (const float z : parts) all.push_back({{x, y, z}});
   return all;
 }
 Points of_levels() {

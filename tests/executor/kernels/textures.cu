@@ -310,6 +310,57 @@ void levels() {
   }
 }
 
+// Of float4, any numbers of 16 bits.
+void cube(const std::string& name, int size, bool has_seams, const Points& directions) {
+  std::vector<float4> texels(6 * size * size);
+  unsigned state = 1;
+  const auto next = [&] {
+    state = state * 1664525u + 1013904223u;
+    return static_cast<float>(state >> 16);
+  };
+  for (float4& texel : texels) {
+    texel.x = next();
+    texel.y = next();
+    texel.z = next();
+    texel.w = next();
+  }
+  const cudaExtent extent = make_cudaExtent(size, size, 6);
+  const cudaChannelFormatDesc format = cudaCreateChannelDesc<float4>();
+  cudaResourceDesc from{};
+  from.resType = cudaResourceTypeArray;
+  OK(cudaMalloc3DArray(&from.res.array.array, &format, extent, cudaArrayCubemap));
+  cudaMemcpy3DParms copy{};
+  copy.srcPtr = make_cudaPitchedPtr(texels.data(), size * sizeof(float4), size, size);
+  copy.dstArray = from.res.array.array;
+  copy.extent = extent;
+  copy.kind = cudaMemcpyHostToDevice;
+  OK(cudaMemcpy3D(&copy));
+  cudaTextureDesc how{};
+  for (cudaTextureAddressMode& mode : how.addressMode) mode = cudaAddressModeClamp;
+  how.filterMode = cudaFilterModeLinear;
+  how.normalizedCoords = 1;
+  how.seamlessCubemap = has_seams ? 0 : 1;
+  cudaTextureObject_t t = 0;
+  OK(cudaCreateTextureObject(&t, &from, &how, nullptr));
+  const torture::Array<Point> in(directions);
+  const torture::Array<uint4> out(directions.size());
+  const int n = static_cast<int>(directions.size());
+  sample_all<<<(n + 63) / 64, 64>>>(Other::kCube, t, in.get(), out.get(), n);
+  compare(name, out.host());
+  OK(cudaDestroyTextureObject(t));
+  OK(cudaFreeArray(from.res.array.array));
+}
+
+// Around the edges and corners of all faces, and in directions that are none, or too long.
+void cubes_without_seams() {
+  for (const int size : {4, 2, 1}) {
+    const std::string end = "." + std::to_string(size);
+    cube("cube.seamless" + end, size, false, over_faces());
+    cube("cube.seamless.strange" + end, size, false, strange_directions());
+    cube("cube.strange" + end, size, true, strange_directions());
+  }
+}
+
 // At texels, or at 256 steps between each two of them.
 __global__ void along_row(cudaTextureObject_t t, int steps, uint4* out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -359,6 +410,7 @@ int main() {
   filters();
   formats();
   layers_and_cubes();
+  cubes_without_seams();
   levels();
   srgb("srgb.point", false);
   srgb("srgb.linear", true);

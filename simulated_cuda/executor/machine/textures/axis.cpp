@@ -10,8 +10,9 @@ namespace {
 constexpr int kFractionBits = 21;    // of a coordinate that is a part of the whole
 constexpr double kFarthest = 0x1p40; // texels
 
-// Only parts of the whole repeat.
+// Only parts of the whole repeat. Faces of a cube without seams go on at their edges.
 AddressMode mode_of(const Texture& t, std::uint32_t dimension) {
+  if (has_no_seams(t)) return AddressMode::kClamp;
   const AddressMode mode = t.modes[dimension];
   const bool repeats = mode == AddressMode::kWrap || mode == AddressMode::kMirror;
   return repeats && !t.is_normalized ? AddressMode::kClamp : mode;
@@ -34,6 +35,8 @@ double point_of(const Texture& t, AddressMode mode, float at, std::uint32_t size
 
 } // namespace
 
+bool has_no_seams(const Texture& t) { return t.is_cube && t.is_seamless; }
+
 std::uint32_t axes_of(const Texture& t) {
   return t.is_cube || t.dimensions == 1 ? 2 : t.dimensions;
 }
@@ -45,7 +48,7 @@ AxisTexels axis_texels(const Texture& t, std::uint32_t dimension, float at, std:
   if (around == Around::kTexel) return {static_cast<std::int64_t>(std::floor(point)) + offset, 0};
   std::int64_t parts = static_cast<std::int64_t>(std::floor(point * 256 + 0.5)) - 128;
   parts += std::int64_t{offset} * 256;
-  if (mode == AddressMode::kClamp && around == Around::kWeighted)
+  if (mode == AddressMode::kClamp && around == Around::kWeighted && !has_no_seams(t))
     parts = std::clamp<std::int64_t>(parts, 0, (std::int64_t{size} - 1) * 256);
   return {parts >> 8, static_cast<std::uint32_t>(parts & 0xff)};
 }

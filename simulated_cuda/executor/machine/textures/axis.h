@@ -19,6 +19,9 @@ struct AxisTexels {
   std::uint32_t weight = 0;
 };
 
+// A cube whose faces go on at their edges.
+bool has_no_seams(const Texture& t);
+
 // Dimensions that coordinates have: a layer is none. A row of texels has a second one, where all
 // coordinates are 0: it matters where a border lies around the row.
 std::uint32_t axes_of(const Texture& t);

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace gmt::executor {
 namespace {
@@ -65,11 +66,35 @@ private:
 
   void add_slice(Sum& sum, std::size_t slice, const Axes& axes, std::int64_t z,
                  std::uint32_t whole) {
-    const auto weights = weights_of_slice(whole, axes[0].weight, axes[1].weight);
-    for (std::uint32_t i = 0; i < 4; ++i) {
-      if (weights[i] != 0)
-        sum.add(slice, bits(axes[0].first + (i & 1), axes[1].first + (i >> 1), z), weights[i]);
+    auto weights = weights_of_slice(whole, axes[0].weight, axes[1].weight);
+    const auto x = [&](std::uint32_t i) { return axes[0].first + (i & 1); };
+    const auto y = [&](std::uint32_t i) { return axes[1].first + (i >> 1); };
+    for (std::uint32_t i = 0; i < 4 && has_no_seams(t_); ++i) {
+      if (is_outside(x(i)) && is_outside(y(i))) share_corner(weights, i);
     }
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      if (weights[i] == 0) continue;
+      sum.add(slice, has_no_seams(t_) ? bits_of_cube(x(i), y(i)) : bits(x(i), y(i), z), weights[i]);
+    }
+  }
+
+  bool is_outside(std::int64_t at) const { return at < 0 || at >= rows_->width; }
+
+  // Three faces meet in a corner: there is no fourth texel, and the three have its weight.
+  static void share_corner(std::array<std::uint32_t, 4>& weights, std::uint32_t corner) {
+    const std::uint32_t whole = std::exchange(weights[corner], 0u), third = (whole + 1) / 3;
+    weights[corner ^ 1] += third;
+    weights[corner ^ 2] += third;
+    weights[corner ^ 3] += whole - 2 * third;
+  }
+
+  Texel bits_of_cube(std::int64_t x, std::int64_t y) {
+    const std::uint32_t layer = layer_, face = layer % kCubeFaces;
+    const CubeTexel at = cube_texel(face, x, y, rows_->width);
+    layer_ = layer - face + at.face;
+    const Texel texel = bits(at.x, at.y, 0);
+    layer_ = layer;
+    return texel;
   }
 
   // By numbers, which may lie outside.
@@ -150,9 +175,8 @@ Texel sample(Warp& w, const Instruction* in, std::uint32_t lane, const Texture& 
     const CubePoint on = cube_point(point.at);
     point.at[0] = on.at[0];
     point.at[1] = on.at[1];
-    constexpr std::uint32_t kFaces = 6;
-    const std::uint32_t cubes = std::max(t.levels.front().depth / kFaces, 1u);
-    point.layer = std::min(point.layer, cubes - 1) * kFaces + on.face;
+    const std::uint32_t cubes = std::max(t.levels.front().depth / kCubeFaces, 1u);
+    point.layer = std::min(point.layer, cubes - 1) * kCubeFaces + on.face;
   }
   Sampler sampler(w, in, lane, t, point);
   if (point.gathers) return sampler.gathered();
