@@ -27,6 +27,7 @@ CUcontext context_of(const Kept& kept) noexcept { return table_at(kept.table).co
 
 // In the table of the context that it was allocated in.
 void write(Kept& kept) noexcept {
+  addresses_given_out(kept.block.begin, room_of(kept));
   Table& own = table_at(kept.table);
   const rewriter::Block& block = kept.block;
   const bool is_aligned = block.begin % kGranule == 0;
@@ -69,6 +70,17 @@ CUresult end_block(const Kept& kept) noexcept {
   write_unknown(kept);
   give_slot(kept.slot);
   return static_cast<CUresult>(driver.free(kept.block.begin));
+}
+
+// Memory that the host may use, too: it never rests. cuMemFree frees such as is managed.
+CUresult end_host_block(const Kept& kept) noexcept {
+  write_unknown(kept);
+  give_slot(kept.slot);
+  const std::uint64_t begin = kept.block.begin;
+  const bool is_away = take_away_freed(begin, room_of(kept));
+  const auto result = static_cast<CUresult>(driver.free(begin));
+  if (is_away && result != CUDA_SUCCESS) give_freed(begin, room_of(kept));
+  return result;
 }
 
 // Frees the oldest of what rests until no more than so many bytes do; whether there was any.
@@ -182,6 +194,7 @@ void add_host_block(CUdeviceptr address, std::size_t bytes) noexcept {
   kept.is_hosts = true;
   kept.table = table().index();
   write(kept);
+  if (!kept.is_in_table) forget_range(address, bytes);
   keep_live(kept);
 }
 
@@ -191,6 +204,7 @@ void add_foreign_block(CUdeviceptr address, std::size_t bytes, std::size_t room)
   kept.room = room;
   kept.table = table().index();
   write(kept);
+  if (!kept.is_in_table) forget_range(address, std::max(bytes, room));
   keep_live(kept);
 }
 
@@ -231,7 +245,11 @@ bool free_block(CUdeviceptr address, CUresult* result) noexcept {
     *result = static_cast<CUresult>(driver.free(address));
     return true;
   }
-  if (kept->is_hosts || size_of(*kept) > kMostResting || !table_at(of).write_freed(kept->block)) {
+  if (kept->is_hosts) {
+    *result = end_host_block(*kept);
+    return true;
+  }
+  if (size_of(*kept) > kMostResting || !table_at(of).write_freed(kept->block)) {
     *result = end_block(*kept);
     return true;
   }

@@ -11,6 +11,7 @@
 
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/images.h"
+#include "interposer/kernel_checks/library/mapped.h"
 #include "interposer/kernel_checks/library/replacements.h"
 #include "interposer/kernel_checks/library/reports.h"
 #include "interposer/kernel_checks/library/wait_notice.h"
@@ -99,6 +100,7 @@ template <class Handle, class LoadChecked, class LoadPlain>
 CUresult load(Handle* handle, const void* image, bool may_be_cached, LoadChecked load_checked,
               LoadPlain load_plain) noexcept {
   if (handle == nullptr || image == nullptr) return static_cast<CUresult>(load_plain());
+  forget_freed(); // the driver may place variables there
   std::unique_ptr<Module> module = rewrite_image(image, may_be_cached);
   if (has_code(module) && load_machine_code(module, image, load_checked)) {
     keep(std::move(module), *handle);

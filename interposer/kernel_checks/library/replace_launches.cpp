@@ -12,6 +12,7 @@
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/forms.h"
 #include "interposer/kernel_checks/library/launches.h"
+#include "interposer/kernel_checks/library/mapped.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/patches/patches.h"
 #include "interposer/kernel_checks/library/regions.h"
@@ -109,6 +110,7 @@ struct CheckedLaunch {
 template <class Real>
 CUresult CheckedLaunch::run(const AskedLaunch& asked, Real real) noexcept {
   const LaunchCall call;
+  if (asked.is_cooperative) forget_freed(); // the driver may place what blocks wait by there
   const Capture capture = capture_of(asked.shape.stream);
   const Kernel* kernel = asked.function != nullptr ? kernel_of(asked.function) : nullptr;
   if (kernel == nullptr) mark_all_written();

@@ -6,6 +6,7 @@
 // longer, would fault, and so would what is no longer registered: a checked access there is named
 // and left out.
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <sys/uio.h>
@@ -16,6 +17,7 @@
 #include "interposer/kernel_checks/library/blocks.h"
 #include "interposer/kernel_checks/library/driver.h"
 #include "interposer/kernel_checks/library/lasting.h"
+#include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/lock.h"
 #include "interposer/kernel_checks/library/mapped.h"
 #include "interposer/kernel_checks/library/mapped_regions.h"
@@ -31,13 +33,31 @@ using Ranges = std::map<std::uint64_t, std::uint64_t>;    // begin and end
 constinit Lasting<Ranges> registered_ranges;              // with the lock, as the next
 constinit Lasting<Ranges> reserved_ranges, mapped_ranges; // by the program
 constinit Lasting<Ranges> released_ranges;                // was the program's, and is not mapped
-constinit Lasting<Ranges> unregistered; // whose entries say that an access would fault
+// Whose entries say that an access would fault: that was registered; freed managed memory
+constinit Lasting<Ranges> unregistered, freed_ranges;
+constinit std::atomic<bool> has_gone{false}; // one of them may have some
 constexpr std::size_t kMostReleased = 4096;
 
 void forget_overlaps(Ranges& ranges, std::uint64_t begin, std::uint64_t end) {
   auto at = ranges.upper_bound(begin);
   if (at != ranges.begin()) --at;
   while (at != ranges.end() && at->first < end) at = at->second > begin ? ranges.erase(at) : ++at;
+}
+
+// What is left and right of it stays.
+void cut(Ranges& ranges, std::uint64_t begin, std::uint64_t end) {
+  auto at = ranges.upper_bound(begin);
+  if (at != ranges.begin()) --at;
+  while (at != ranges.end() && at->first < end) {
+    const auto [left, right] = *at;
+    if (right <= begin) {
+      ++at;
+      continue;
+    }
+    at = ranges.erase(at);
+    if (left < begin) ranges[left] = begin;
+    if (right > end) ranges[end] = right;
+  }
 }
 
 void remember_released(std::uint64_t begin, std::uint64_t end) noexcept {
@@ -183,6 +203,7 @@ CUresult unregister_host(void* memory) noexcept {
   {
     const Locked lock;
     if ((*unregistered).size() == kMostReleased) return CUDA_SUCCESS;
+    has_gone.store(true);
     std::uint64_t& known = (*unregistered)[begin];
     known = std::max(known, end);
   }
@@ -192,6 +213,40 @@ CUresult unregister_host(void* memory) noexcept {
 }
 
 } // namespace
+
+// Before the driver frees it, as the next memory may be there then. What rests would hide mistakes
+// of the host, which end the program today. The driver may wait for kernels of other contexts.
+bool take_away_freed(std::uint64_t begin, std::size_t bytes) noexcept {
+  if (reads_pageable_memory() || may_any_run()) return false;
+  {
+    const Locked lock;
+    if ((*freed_ranges).size() >= kMostReleased) return false;
+    has_gone.store(true);
+    (*freed_ranges)[begin] = begin + bytes;
+  }
+  take_away(begin, bytes);
+  remember_released(begin, begin + bytes);
+  return true;
+}
+
+void give_freed(std::uint64_t begin, std::size_t bytes) noexcept { give(begin, bytes); }
+
+void addresses_given_out(std::uint64_t begin, std::size_t bytes) noexcept {
+  if (!has_gone.load(std::memory_order_relaxed)) return;
+  const Locked lock;
+  cut(*freed_ranges, begin, begin + bytes);
+  cut(*unregistered, begin, begin + bytes);
+}
+
+void forget_freed() noexcept {
+  if (!has_gone.load(std::memory_order_relaxed)) return;
+  Ranges gone;
+  {
+    const Locked lock;
+    gone.swap(*freed_ranges);
+  }
+  for (const auto& [begin, end] : gone) give(begin, end - begin);
+}
 
 // Changes that come meanwhile write into the table themselves, behind or before: what is no longer
 // so when all is written counts as right.
@@ -232,6 +287,7 @@ bool was_released(std::uint64_t address) noexcept {
 }
 
 void forget_unmapped_host() noexcept {
+  forget_freed();
   std::vector<std::pair<std::uint64_t, std::uint64_t>> gone;
   {
     const Locked lock;
@@ -247,6 +303,7 @@ void forget_released() noexcept {
   const Locked lock;
   (*released_ranges).clear();
   (*unregistered).clear();
+  (*freed_ranges).clear();
 }
 
 void abandon_mapped() noexcept {
@@ -257,6 +314,7 @@ void abandon_mapped() noexcept {
   mapped_ranges.begin_anew();
   released_ranges.begin_anew();
   unregistered.begin_anew();
+  freed_ranges.begin_anew();
 }
 
 void replace_mapped() noexcept {

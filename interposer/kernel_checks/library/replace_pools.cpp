@@ -11,6 +11,7 @@
 #include "interposer/kernel_checks/library/blocks.h"
 #include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/code.h"
+#include "interposer/kernel_checks/library/mapped.h"
 #include "interposer/kernel_checks/library/marks.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/news_flag.h"
@@ -123,6 +124,7 @@ void add_ordered(CUdeviceptr address, std::size_t bytes, bool has_poison, CUmemo
   kept.table = order.table->index();
   if (has_poison) kept.pool = reinterpret_cast<std::uint64_t>(pool);
   any_marked.store(true);
+  addresses_given_out(address, has_poison ? with_poison(bytes) : bytes);
   const Table& own = *order.table;
   const PoolOf pool_is_of = pool_of(address, own);
   const bool is_own = pool_is_of == PoolOf::kDevice;
@@ -250,6 +252,7 @@ void note_ranges_to_forget() noexcept { any_marked.store(true); }
 
 void forget_range(CUdeviceptr begin, std::size_t bytes) noexcept {
   forget_unwritten(begin, bytes);
+  addresses_given_out(begin, bytes);
   if (!any_marked.load() || bytes == 0) return;
   const rewriter::Block block{begin / kGranule * kGranule, begin + bytes};
   for_each_memory([&block](Table& one) {

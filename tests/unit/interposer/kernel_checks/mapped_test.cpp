@@ -7,6 +7,7 @@
 
 #include "interposer/kernel_checks/library/mapped.h"
 #include "interposer/kernel_checks/library/memory.h"
+#include "interposer/kernel_checks/library/replacements.h"
 #include "made_up_driver.h"
 
 namespace gmt::interposer::kernel_checks {
@@ -129,6 +130,61 @@ TEST_F(KernelCheckMapped, WhatTheHostCannotReadMayBelongToOtherMemory) {
   forget_unmapped_host();
   EXPECT_EQ(entry_at(kReserved), rewriter::kNoBlock);
   EXPECT_FALSE(was_released(kReserved));
+}
+
+// ---- freed managed memory
+
+class KernelCheckFreedManaged : public KernelCheckMapped {
+protected:
+  // Its address.
+  static CUdeviceptr free_some() {
+    CUdeviceptr address = 0;
+    EXPECT_EQ(call_replaced("cuMemAllocManaged", &address, std::size_t{3000}, 1u), CUDA_SUCCESS);
+    EXPECT_GE(entry_at(address), rewriter::kFirstBlock);
+    EXPECT_EQ(call_replaced("cuMemFree_v2", address), CUDA_SUCCESS);
+    return address;
+  }
+};
+
+TEST_F(KernelCheckFreedManaged, WouldFault) {
+  for (const bool reads : {true, false}) {
+    reads_pageable_memory = reads;
+    const CUdeviceptr address = free_some();
+    const auto expected = reads ? rewriter::kNoBlock : rewriter::kUnmappedEntry;
+    EXPECT_EQ(entry_at(address), expected);
+    EXPECT_EQ(entry_at(address + 2999), expected);
+    EXPECT_EQ(was_released(address + 600), !reads);
+    EXPECT_EQ(reported.freed.back(), address); // at once: the host's mistakes fault, too
+  }
+}
+
+TEST_F(KernelCheckFreedManaged, OtherMemoryThereIsRight) {
+  for (const bool is_managed : {false, true}) {
+    const CUdeviceptr address = free_some();
+    begin_again_at(address);
+    CUdeviceptr other = 0;
+    const std::size_t bytes = 2000;
+    EXPECT_EQ(is_managed ? call_replaced("cuMemAllocManaged", &other, bytes, 1u)
+                         : call_replaced("cuMemAlloc_v2", &other, bytes),
+              CUDA_SUCCESS);
+    ASSERT_EQ(other, address);
+    const std::int16_t entry = entry_at(address);
+    EXPECT_GE(entry, rewriter::kFirstBlock);
+    EXPECT_EQ(entry_at(address + 2999), rewriter::kUnmappedEntry);
+    // The driver may place variables in the rest, and not in the new block.
+    forget_unmapped_host();
+    EXPECT_EQ(entry_at(address), entry);
+    EXPECT_EQ(entry_at(address + 2999), rewriter::kNoBlock);
+  }
+}
+
+TEST_F(KernelCheckFreedManaged, IsForgottenWhereCodeIsLoaded) {
+  replace_code();
+  const CUdeviceptr address = free_some();
+  CUmodule module = nullptr;
+  EXPECT_EQ(call_replaced("cuModuleLoadData", &module, static_cast<const void*>("no text")), 0);
+  EXPECT_EQ(entry_at(address), rewriter::kNoBlock);
+  EXPECT_FALSE(was_released(address));
 }
 
 } // namespace
