@@ -65,6 +65,20 @@ std::size_t end_of_head(const Module& module) {
   return next == std::string_view::npos ? next : next + 1;
 }
 
+// About how many accesses of memory stand in a body: the words of them.
+std::size_t accesses_in(std::string_view body) {
+  std::size_t count = 0;
+  for (const std::string_view word : {"ld.", "st.", "atom.", "red."}) {
+    for (std::size_t at = body.find(word); at != std::string_view::npos;) {
+      const std::string_view behind = body.substr(at + word.size());
+      const bool is_word = at == 0 || (!continues_name(body[at - 1]) && body[at - 1] != '.');
+      if (is_word && !behind.starts_with("param") && !behind.starts_with("const")) ++count;
+      at = body.find(word, at + word.size());
+    }
+  }
+  return count;
+}
+
 class ModuleRewriter {
 public:
   ModuleRewriter(std::string_view text, const Options& options, bool follows_shared)
@@ -84,6 +98,8 @@ public:
       if (!functions.why_plain[i].empty()) leave_plain(i, functions.why_plain[i]);
     }
     if (std::ranges::count(forms_, Form::kBoth) == 0) return std::move(result_);
+    if (is_large())
+      options_.most_copied = std::min(options_.most_copied, options_.most_copied_in_large);
     if (std::string reason = why_not(); !reason.empty()) {
       leave_all_plain(reason);
       return std::move(result_);
@@ -99,6 +115,20 @@ public:
   }
 
 private:
+  // Whether what gets checks has so many accesses that an assembler takes long for copies.
+  bool is_large() const {
+    std::size_t all = 0;
+    for (std::uint32_t i = 0; i < forms_.size(); ++i) {
+      const Function& function = given_.functions()[i];
+      if (forms_[i] == Form::kPlain || !function.has_body) continue;
+      const std::size_t its = accesses_in(
+        given_.text().substr(function.body_begin, function.body_end - function.body_begin));
+      const bool is_left_plain = options_.most_accesses != 0 && its > options_.most_accesses;
+      if (!is_left_plain) all += its;
+    }
+    return all > options_.large_text;
+  }
+
   std::string why_not() const {
     if (given_.address_size() != 64) return "its addresses have 32 bits";
     if (given_.target() < 70) return "it is for a device before Volta";
@@ -361,7 +391,7 @@ private:
     return body;
   }
 
-  const Options& options_;
+  Options options_;
   const Module given_;
   const bool follows_shared_;
   const bool has_shared_ = has_word(".shared");

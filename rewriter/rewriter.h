@@ -134,6 +134,8 @@ struct Options {
   // A body with more accesses leaves none of them out, so it needs no copies: what would fault
   // does. With checks_written it has copies all the same.
   std::uint32_t most_copied = 96;
+  // A text of more accesses is large: bodies of more than most_copied_in_large have no copies.
+  std::uint32_t large_text = 1000, most_copied_in_large = 16;
   std::uint32_t records = 16384;                          // room of kRecords; below 2^kModuleBits
   std::function<bool(std::string_view kernel)> is_chosen; // null: all
   // The checked form of a kernel may use so many registers, which it then stores in the exact

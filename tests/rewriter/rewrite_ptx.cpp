@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // rewrite_ptx [--bounds never|loops|always] [--table ADDRESS] [--registers FILE] [--written yes|no]
-// [--inline ACCESSES] [--copied ACCESSES] IN OUT: writes the PTX of IN with checks to OUT, and
-// OUT.sites with a line for each site. stderr names what is not checked. A line of FILE is a kernel
-// and how many registers its checked form may use.
+// [--inline ACCESSES] [--copied ACCESSES] [--large ACCESSES] IN OUT: writes the PTX of IN with
+// checks to OUT, and OUT.sites with a line for each site. stderr names what is not checked. A line
+// of FILE is a kernel and how many registers its checked form may use.
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -43,6 +43,10 @@ bool set_option(Options& options, std::string_view name, const std::string& valu
     options.most_copied = static_cast<std::uint32_t>(std::stoul(value));
     return true;
   }
+  if (name == "--large") {
+    options.large_text = static_cast<std::uint32_t>(std::stoul(value));
+    return true;
+  }
   if (name == "--written") {
     options.checks_written = value == "yes";
     return true;
@@ -78,7 +82,7 @@ int rewrite_file(int argc, char** argv) {
     std::fprintf(
       stderr,
       "usage: %s [--bounds never|loops|always] [--table ADDRESS] [--window ADDRESS] "
-      "[--registers FILE] [--written yes|no] [--inline ACCESSES] [--copied ACCESSES] IN OUT\n",
+      "[--registers FILE] [--written yes|no] [--inline ACCESSES] [--copied ACCESSES] [--large ACCESSES] IN OUT\n",
       argv[0]);
     return 2;
   }

@@ -84,6 +84,37 @@ TEST(Rewriter, AKernelWithManyAccessesStaysPlain) {
   EXPECT_EQ(rewrite(text, Options()).kernels.size(), 2u);
 }
 
+// Copies of code cost an assembler most of its time, also where many small kernels have them.
+TEST(Rewriter, InALargeTextSmallKernelsAloneHaveCopies) {
+  const auto kernel = [](const std::string& name, int loads) {
+    std::string text = ".visible .entry " + name +
+                       "(.param .u64 p) { .reg .f32 %f; .reg .b64 %d; ld.param.u64 %d, [p];\n";
+    for (int i = 0; i < loads; ++i)
+      text += "ld.global.f32 %f, [%d+" + std::to_string(4 * i) + "];\n";
+    return text + "ret; }\n";
+  };
+  const std::string text = std::string(kHead) + kernel("small", 2) + kernel("other", 3);
+  const auto loads_of = [&text](std::uint32_t large_text) {
+    Options options;
+    options.large_text = large_text;
+    options.most_copied_in_large = 2;
+    const std::string written = rewrite(text, options).text;
+    std::vector<std::size_t> loads;
+    for (const std::string name : {"small", "other"}) {
+      const std::size_t begin = written.find(".entry __gmt_checked_" + name);
+      const std::string form = written.substr(begin, written.find("\n}\n", begin) - begin);
+      std::size_t count = 0;
+      for (std::size_t at = form.find("ld.global.f32"); at != std::string::npos;
+           at = form.find("ld.global.f32", at + 1))
+        ++count;
+      loads.push_back(count);
+    }
+    return loads;
+  };
+  EXPECT_EQ(loads_of(5), (std::vector<std::size_t>{4, 6}));
+  EXPECT_EQ(loads_of(4), (std::vector<std::size_t>{4, 3}));
+}
+
 // A function exists in both forms; one whose address is taken is checked alone.
 TEST(Rewriter, FunctionsThatKernelsCall) {
   const Rewritten rewritten = rewrite(

@@ -43,6 +43,7 @@ inline Options world_options(Bounds bounds) {
   // calls that leave out.
   options.most_inline = bounds == Bounds::kNever ? 0 : bounds == Bounds::kAlways ? 1000 : 24;
   options.most_copied = bounds == Bounds::kNever ? 0 : 1000;
+  options.large_text = ~0u;
   return options;
 }
 
