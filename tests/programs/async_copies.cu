@@ -24,6 +24,7 @@
 // expect: error kernel-out-of-bounds line=LINE(rank) message="rank 5"
 // expect: warning kernel-fault line=LINE(product) message="before its warp has executed any wgmma.fence"
 // expect: warning kernel-fault line=LINE(scaled) message="what it has put into registers since its last wgmma.fence"
+// expect: warning kernel-fault line=LINE(alone) message="at which the thread has not arrived"
 // not-checked: leak
 // run: hang
 // device: simulated
@@ -278,6 +279,13 @@ __global__ void bins(const u32* in, u32* out)
   if (t == 0) out[128 + rank] = sum;
 }
 
+// All wait, and none has arrived.
+__global__ void __cluster_dims__(2, 1, 1) waited_alone(u32* out)
+{
+  cg::this_cluster().barrier_wait(); // @alone
+  out[blockIdx.x * kThreads + threadIdx.x] = 1;
+}
+
 // One block's copy comes to all four.
 __global__ void __cluster_dims__(2, 2, 1) multicast(const u32* in, u32* out)
 {
@@ -409,6 +417,7 @@ void right()
 
 void wrong()
 {
+  waited_alone<<<2, kThreads>>>(out);
   product<false><<<1, kThreads>>>(out);
   scaled_product<false><<<1, kThreads>>>(out);
   tiles<false><<<1, kThreads>>>(in, out);

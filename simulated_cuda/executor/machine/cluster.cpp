@@ -60,8 +60,12 @@ const Instruction* Cluster::arrive(Warp& w, const Instruction* in) {
 
 const Instruction* Cluster::wait(Warp& w, const Instruction* in) {
   bool is_over = true;
-  for (std::uint32_t m = w.mask; m != 0; m &= m - 1)
-    is_over = is_over && phase_of(w, static_cast<std::uint32_t>(__builtin_ctz(m))) <= phase_;
+  for (std::uint32_t m = w.mask; m != 0; m &= m - 1) {
+    const auto lane = static_cast<std::uint32_t>(__builtin_ctz(m));
+    const std::uint32_t phase = phase_of(w, lane);
+    if (phase == 0) w.worker->checks->wrong_mask(facts_of(w, in, lane), "not arrived");
+    is_over = is_over && phase <= phase_;
+  }
   if (is_over) return in + 1;
   w.waiting.push_back(w.standing(in, Wait::kCluster));
   return w.next_fragment();

@@ -131,6 +131,10 @@ bool is_unfenced_product(const Event& e, std::string_view message) {
          (message == "unfenced" || message == "unfenced values");
 }
 
+bool is_wait_alone(const Event& e, std::string_view message) {
+  return e.fault().fault == FaultKind::kIllegalInstruction && message == "not arrived";
+}
+
 // The device says "format %zu".
 std::string_view unknown_format(const Event& e, std::string_view said) {
   constexpr std::string_view kFormat = "format %";
@@ -175,6 +179,9 @@ std::string advice_on_record(const Event& e, std::string_view message, bool has_
   if (is_unfenced_product(e, message))
     return "Put wgmma.fence (warpgroup_arrive() in CUTLASS) before the first product, and behind each "
            "other use of registers that the next product takes or changes.";
+  if (is_wait_alone(e, message))
+    return "Let each thread call barrier_arrive() (barrier.cluster.arrive) before it waits, or "
+           "cluster.sync(), which does both.";
   if (!unknown_format(e, message).empty())
     return "CUDA's printf has the sizes h, l and ll alone, and no precision by an argument (.*). Use "
            "%llu and %lld, and cast what has another type.";

@@ -196,7 +196,7 @@ Finding finding_of(const Event& fault, const Heap& heap, const ProcessFacts& fac
   const bool is_mask = !wrong_mask_words(known.event, known.said()).empty();
   if (known.record.fault == FaultKind::kUninitializedRead || known.is_volatile() ||
       known.is_apart() || is_mask || known.is_unfenced() ||
-      is_unfenced_product(known.event, known.said()) ||
+      is_unfenced_product(known.event, known.said()) || is_wait_alone(known.event, known.said()) ||
       !unknown_format(known.event, known.said()).empty())
     f.severity = Severity::kWarning;
   const bool is_result = is_other_result(known.event, known.said());

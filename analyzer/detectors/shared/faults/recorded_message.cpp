@@ -190,6 +190,10 @@ Text message_of(const RecordedFacts& f) {
                            : " what it has put into registers since its last wgmma.fence",
         ": PTX leaves open what the product finds in its registers, though ptxas puts a fence "
         "there"};
+    if (is_wait_alone(f.event, said))
+      return {f.kernel, " waits at a barrier of the cluster", at_line(f),
+              ", at which the thread has not arrived: PTX leaves open what happens, and nothing is "
+              "ordered"};
     if (const std::string_view format = unknown_format(f.event, said); !format.empty())
       return {
         f.kernel,
