@@ -13,6 +13,8 @@
 // expect: error stream-race line=LINE(queried)
 // expect: error stream-race line=LINE(host_to_host)
 // expect: error stream-race line=LINE(slices)
+// expect: error stream-race line=LINE(array_of_two) message="of CUDA array memory"
+// expect: error stream-race line=LINE(rows_of_an_array) message="of CUDA array memory"
 // expect: error stream-race line=LINE(stream_destroyed)
 // expect: error stream-race line=LINE(thrust_on_two_streams)
 // expect: error stream-race line=LINE(thrust_that_waits)
@@ -153,6 +155,36 @@ static void slices(bool ok)
   CHECK(cudaMemcpy3DAsync(&p, s));
   cudaPitchedPtr at = make_cudaPitchedPtr(a + (ok ? 128 : 112), 64, 64, 4);
   CHECK(cudaMemset3DAsync(at, 1, make_cudaExtent(64, 4, 1), t)); // @slices
+}
+
+static cudaArray_t made_array()
+{
+  cudaArray_t array;
+  const cudaChannelFormatDesc words = cudaCreateChannelDesc<int>();
+  CHECK(cudaMallocArray(&array, &words, 16, 16));
+  CHECK(cudaMemcpy2DToArray(array, 0, 0, h, 64, 64, 16, cudaMemcpyHostToDevice));
+  CHECK(cudaDeviceSynchronize());
+  return array;
+}
+
+static void array_of_two(bool ok)
+{
+  cudaArray_t array = made_array();
+  CHECK(cudaMemcpy2DToArrayAsync(array, 0, 0, h, 64, 64, 16, cudaMemcpyHostToDevice, s));
+  if (ok) order(s, t);
+  CHECK(cudaMemcpy2DFromArrayAsync(h + 512, 64, array, 0, 0, 64, 16, cudaMemcpyDeviceToHost, t)); // @array_of_two
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFreeArray(array));
+}
+
+// The left half of four rows, and the right half of all; or a column more.
+static void rows_of_an_array(bool ok)
+{
+  cudaArray_t array = made_array();
+  CHECK(cudaMemcpy2DToArrayAsync(array, 0, 3, h, 64, 32, 4, cudaMemcpyHostToDevice, s));
+  CHECK(cudaMemcpy2DToArrayAsync(array, ok ? 32 : 28, 0, h, 64, 32, 16, cudaMemcpyHostToDevice, t)); // @rows_of_an_array
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFreeArray(array));
 }
 
 // To destroy a stream waits for nothing.
@@ -338,6 +370,8 @@ int main(int argc, char** argv)
   run(queried, ok);
   run(host_to_host, ok);
   run(slices, ok);
+  run(array_of_two, ok);
+  run(rows_of_an_array, ok);
   run(stream_destroyed, ok);
   run(thrust_on_two_streams, ok);
   run(thrust_that_waits, ok);

@@ -44,9 +44,10 @@ constexpr std::size_t kMostUses = 32;
 constexpr std::size_t kFewBlocks = 8192;
 constexpr std::uint64_t kMostBytesOfFlag = 8;
 
-// Where each byte has one address, which all calls use.
+// Where each byte has one address, which all calls use; and arrays, of which calls name rows.
 bool is_compared(MemoryKind memory_kind) {
   switch (memory_kind) {
+  case MemoryKind::kArray:
   case MemoryKind::kDevice:
   case MemoryKind::kPitched:
   case MemoryKind::kManaged:
@@ -88,6 +89,22 @@ const Access& innermost(const Access& access, const Heap& heap) {
       return tensor;
   }
   return access;
+}
+
+// Rows of an array, as if it lay at its handle row by row. None where its form is not known.
+std::optional<Rows> rows_of_array(const Event& e, Verdict::Side side, const Block& array) {
+  if (e.kind != Kind::kCopy || !e.copy().is_shaped) return {};
+  const std::optional<Box> box = box_of(e, side);
+  const BlockDetail& shape = array.shape();
+  if (!box || box->x + box->width > shape.width) return {};
+  Rows rows;
+  rows.pitch = shape.width;
+  rows.width = box->width;
+  rows.height = box->height;
+  rows.depth = box->depth;
+  rows.slice = std::max<std::uint64_t>(shape.height, 1);
+  rows.address = array.address + (box->z * rows.slice + box->y) * rows.pitch + box->x;
+  return rows;
 }
 
 class StreamRace : public Detector {
@@ -264,7 +281,14 @@ private:
     }
     if (access.kind != Access::Kind::kRead && access.kind != Access::Kind::kWrite) return {};
     work.writes = access.kind == Access::Kind::kWrite;
-    work.rows = rows_of(e, work.writes ? Verdict::Side::kDestination : Verdict::Side::kSource);
+    const Verdict::Side side = work.writes ? Verdict::Side::kDestination : Verdict::Side::kSource;
+    if (access.block->memory_kind == MemoryKind::kArray) {
+      const std::optional<Rows> rows = rows_of_array(e, side, *access.block);
+      if (!rows) return {};
+      work.rows = *rows;
+    } else {
+      work.rows = rows_of(e, side);
+    }
     work.may_outlast_call = e.kind == Kind::kCopy && is_copy_from_pageable(e, heap);
     return work;
   }
