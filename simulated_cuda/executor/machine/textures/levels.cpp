@@ -10,18 +10,29 @@
 namespace gmt::executor {
 namespace {
 
-// How many texels of level 0 lie between neighbours, as a logarithm. A GPU's is an approximation of
-// its own, which differs where both gradients are of the same size.
+// As an H100 has it: at most 6 % off.
+float length_of(float x, float y) {
+  const float a = std::fabs(x), b = std::fabs(y);
+  return std::max(a, b) + 0.34375f * std::min(a, b);
+}
+
+// How many texels of level 0 lie between neighbours, as a logarithm. In a plane an H100 takes the
+// longest of both gradients, and of 11/16 of their sum and of their difference: in all of 32,768
+// pairs within 2/256 of its level. Of a volume that is not known.
 float level_by_gradients(const Texture& t, const SamplePoint& point) {
   const TexelRows& rows = t.levels.front();
   const std::uint32_t sizes[] = {rows.width, rows.height, rows.depth};
-  float of_x = 0, of_y = 0;
+  float x[3] = {}, y[3] = {};
   for (std::uint32_t d = 0; d < axes_of(t); ++d) {
     const float scale = t.is_normalized ? static_cast<float>(sizes[d]) : 1;
-    of_x += point.dx[d] * scale * (point.dx[d] * scale);
-    of_y += point.dy[d] * scale * (point.dy[d] * scale);
+    x[d] = point.dx[d] * scale;
+    y[d] = point.dy[d] * scale;
   }
-  return 0.5f * std::log2(std::max(of_x, of_y));
+  if (axes_of(t) > 2)
+    return std::log2(std::max(std::hypot(x[0], x[1], x[2]), std::hypot(y[0], y[1], y[2])));
+  const float both =
+    std::max(length_of(x[0] + y[0], x[1] + y[1]), length_of(x[0] - y[0], x[1] - y[1]));
+  return std::log2(std::max({length_of(x[0], x[1]), length_of(y[0], y[1]), 0.6875f * both}));
 }
 
 } // namespace
