@@ -77,9 +77,9 @@ void rewrite_text(const Task& task) {
   if (text.find(trace::kControlSymbol) != std::string::npos) table().avoid_grids();
   rewriter::Options options = task.options;
   if (*core->settings.only_kernels == '\0') { // else the user has chosen to wait
-    options.most_accesses = kMostAccesses;
+    options.most_accesses = options.checks_written ? kMostFollowed : kMostAccesses;
     options.why_too_many =
-      "its code has more than " + std::to_string(kMostAccesses) +
+      "its code has more than " + std::to_string(options.most_accesses) +
       " accesses of memory, and may take minutes to compile with checks" +
       (options.checks_written ? "" : ": '--only-kernels' with its name has it checked");
   }

@@ -33,7 +33,7 @@ TEST(KernelCheckLargeKernels, AreCheckedIfTheyAreNamed) {
   ASSERT_EQ(module->code.unchecked.size(), 1u);
   EXPECT_EQ(module->code.unchecked[0].function, "large");
   EXPECT_EQ(module->code.unchecked[0].reason,
-            "its code has more than 1500 accesses of memory, and may take minutes to compile with "
+            "its code has more than 3000 accesses of memory, and may take minutes to compile with "
             "checks: '--only-kernels' with its name has it checked");
   const KernelChecksCore* const before = core;
   KernelChecksCore naming = *core;
