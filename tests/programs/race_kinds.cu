@@ -47,7 +47,7 @@
 // expect: error global-race line=LINE(tile_as_a_block)
 // expect: error global-race line=LINE(arrival_without_a_wait)
 // expect: error global-race line=LINE(pointer_in_memory)
-// expect: error global-race line=LINE(variable_of_the_device)
+// expect: error global-race line=LINE(variable_of_the_device) message="in memory that no call allocated"
 // expect: error global-race line=LINE(grid_of_two_sides)
 // run: managed
 // device: simulated

@@ -166,6 +166,10 @@ RecordedFacts::RecordedFacts(const Event& e, const Heap& heap, const ProcessFact
   const HeapAt at = heap_at(record, heap);
   if (is_known && !is_beside_variable)
     around = memory_around(record.address, bytes(), at, arguments);
+  // Such an access went astray nowhere: its memory is a variable
+  const bool is_beside =
+    around.where == MemoryAround::Where::kBehind || around.where == MemoryAround::Where::kBefore;
+  if (record.fault == FaultKind::kGlobalRace && is_beside) around = {};
   if (is_meant_known) around = memory_beside(live_at(record.neighbour, at), record.address);
   if (is_known && around.block == nullptr && record.neighbour_bytes == 0)
     stray = stray_address(record.address, bytes(), at, names);

@@ -68,6 +68,8 @@ Text where(const RecordedFacts& f) {
   } else if (is_empty_array(f.event)) {
     text += cat({", in the array ", demangle(f.names.text(f.record.neighbour_name)),
                  ", for which the launch gave 0 bytes"});
+  } else if (f.record.fault == FaultKind::kGlobalRace) {
+    text += ", in memory that no call allocated, such as a variable of the kernel's module";
   } else if (f.record.has_address && is_global_space(f.record.space)) {
     text += describe(f.stray, f.record.address, f.names);
   }
