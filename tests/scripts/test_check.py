@@ -84,7 +84,8 @@ class Check(unittest.TestCase):
 
     def test_suites_that_need_a_folder_are_run_by_ctest(self):
         lines = self.lines("interposer/core_dump/core_dump.cpp")
-        self.assertEqual(lines, ["build: tests/unit/interposer_core_dump_test", "ctest: InterposerCoreDump"])
+        self.assertEqual(lines[0], "build: tests/unit/interposer_core_dump_test")
+        self.assertIn("ctest: InterposerCoreDump", lines)
         lines = self.lines("interposer/hooks/freed_memory.cpp")
         self.assertIn("ctest: InterposerFreedMemory", lines)
         self.assertIn("ctest: routing.records", lines)
