@@ -130,12 +130,13 @@ int add_text(CUlinkState link, const std::string& text) noexcept {
 std::string first_line(std::string_view log) { return std::string(log.substr(0, log.find('\n'))); }
 
 // The compiler names the text's fault. What it lacks it may have the next time, such as memory:
-// "ptxas fatal   : Memory allocation failure".
+// "ptxas fatal   : Memory allocation failure", which may stand behind other lines.
 bool is_fault_of_text(int result, std::string_view log) {
   constexpr std::string_view kOfMachine[] = {"emory alloc", "out of memory", "Out of memory",
                                              "resource", "file"};
   const auto is_in_log = [log](std::string_view words) { return log.find(words) != log.npos; };
-  return result != CUDA_ERROR_OUT_OF_MEMORY && !log.empty() &&
+  return result != CUDA_ERROR_OUT_OF_MEMORY && result != CUDA_ERROR_JIT_COMPILER_NOT_FOUND &&
+         result != CUDA_ERROR_JIT_COMPILATION_DISABLED && !log.empty() &&
          std::ranges::none_of(kOfMachine, is_in_log);
 }
 
@@ -156,7 +157,7 @@ Compiled compile_once(const std::string& text) noexcept {
       compiled.machine.assign(static_cast<const char*>(code), bytes);
     } else {
       compiled.why_not = first_line(log);
-      compiled.is_final = is_fault_of_text(result, compiled.why_not);
+      compiled.is_final = is_fault_of_text(result, log);
     }
   } catch (const std::exception&) { // of memory
     compiled.was_tried = false;

@@ -263,6 +263,9 @@ TEST_F(KernelCheckCompiling, WhatIsNoFaultOfTheText) {
                                            "shared data (0xd008 bytes, 0xc000 max)"));
   EXPECT_FALSE(is_final(CUDA_ERROR_OUT_OF_MEMORY, "ptxas fatal : no such thing"));
   EXPECT_FALSE(is_final(CUDA_ERROR_INVALID_PTX, "ptxas fatal   : Memory allocation failure"));
+  EXPECT_FALSE(is_final(CUDA_ERROR_INVALID_PTX, "ptxas warning : something else\n"
+                                                "ptxas fatal   : Memory allocation failure"));
+  EXPECT_FALSE(is_final(CUDA_ERROR_JIT_COMPILER_NOT_FOUND, "PTX JIT compiler library not found"));
   EXPECT_FALSE(is_final(CUDA_ERROR_INVALID_PTX, ""));
 }
 
