@@ -317,7 +317,24 @@ void abandon_mapped() noexcept {
   freed_ranges.begin_anew();
 }
 
+// Variables are placed at their first use, if modules load lazily, and memory of graphics when it
+// is mapped.
+template <Name kName, class... Args> struct Places {
+  static CUresult call(Args... args) noexcept {
+    forget_freed();
+    return static_cast<CUresult>(own<kName, Args...>(args...));
+  }
+};
+template <Name kName, class... Args> void put_places() noexcept {
+  replace(kName.text, reinterpret_cast<void*>(&Places<kName, Args...>::call));
+}
+
 void replace_mapped() noexcept {
+  put_places<"cuModuleGetGlobal_v2", CUdeviceptr*, std::size_t*, CUmodule, const char*>();
+  put_places<"cuLibraryGetGlobal", CUdeviceptr*, std::size_t*, CUlibrary, const char*>();
+  put_places<"cuLibraryGetManaged", CUdeviceptr*, std::size_t*, CUlibrary, const char*>();
+  put_places<"cuGraphicsResourceGetMappedPointer_v2", CUdeviceptr*, std::size_t*,
+             CUgraphicsResource>();
   replace("cuMemAddressReserve", reinterpret_cast<void*>(&reserve));
   replace("cuMemAddressFree", reinterpret_cast<void*>(&free_addresses));
   replace("cuMemMap", reinterpret_cast<void*>(&map));

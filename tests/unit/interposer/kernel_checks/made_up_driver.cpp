@@ -414,6 +414,8 @@ void* symbol(const char* name) noexcept {
     {"cuStreamIsCapturing", reinterpret_cast<void*>(capture_status)},
     {"cuModuleLoadData", reinterpret_cast<void*>(load_module)},
     {"cuModuleGetFunction", reinterpret_cast<void*>(function_of)},
+    {"cuModuleGetGlobal_v2",
+     reinterpret_cast<void*>(done<CUdeviceptr*, std::size_t*, CUmodule, const char*>)},
     {"cuEventCreate", reinterpret_cast<void*>(make_event)},
     {"cuEventRecord", reinterpret_cast<void*>(done<CUevent, CUstream>)},
     {"cuEventQuery", reinterpret_cast<void*>(query_event)},

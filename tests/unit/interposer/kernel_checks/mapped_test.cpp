@@ -187,5 +187,15 @@ TEST_F(KernelCheckFreedManaged, IsForgottenWhereCodeIsLoaded) {
   EXPECT_FALSE(was_released(address));
 }
 
+// Of a module that was loaded before: lazily, so that its variables have no place yet.
+TEST_F(KernelCheckFreedManaged, IsForgottenWhereAVariableIsAskedFor) {
+  const CUdeviceptr address = free_some();
+  EXPECT_EQ(entry_at(address), rewriter::kUnmappedEntry);
+  CUdeviceptr variable = 0;
+  std::size_t bytes = 0;
+  EXPECT_EQ(call_replaced("cuModuleGetGlobal_v2", &variable, &bytes, CUmodule{}, "count"), 0);
+  EXPECT_EQ(entry_at(address), rewriter::kNoBlock);
+}
+
 } // namespace
 } // namespace gmt::interposer::kernel_checks
