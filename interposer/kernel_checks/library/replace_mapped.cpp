@@ -319,22 +319,22 @@ void abandon_mapped() noexcept {
 
 // Variables are placed at their first use, if modules load lazily, and memory of graphics when it
 // is mapped.
-template <Name kName, class... Args> struct Places {
+template <Name kName, class... Args> struct ForgetsFreed {
   static CUresult call(Args... args) noexcept {
     forget_freed();
     return static_cast<CUresult>(own<kName, Args...>(args...));
   }
 };
-template <Name kName, class... Args> void put_places() noexcept {
-  replace(kName.text, reinterpret_cast<void*>(&Places<kName, Args...>::call));
+template <Name kName, class... Args> void put_forgets() noexcept {
+  replace(kName.text, reinterpret_cast<void*>(&ForgetsFreed<kName, Args...>::call));
 }
 
 void replace_mapped() noexcept {
-  put_places<"cuModuleGetGlobal_v2", CUdeviceptr*, std::size_t*, CUmodule, const char*>();
-  put_places<"cuLibraryGetGlobal", CUdeviceptr*, std::size_t*, CUlibrary, const char*>();
-  put_places<"cuLibraryGetManaged", CUdeviceptr*, std::size_t*, CUlibrary, const char*>();
-  put_places<"cuGraphicsResourceGetMappedPointer_v2", CUdeviceptr*, std::size_t*,
-             CUgraphicsResource>();
+  put_forgets<"cuModuleGetGlobal_v2", CUdeviceptr*, std::size_t*, CUmodule, const char*>();
+  put_forgets<"cuLibraryGetGlobal", CUdeviceptr*, std::size_t*, CUlibrary, const char*>();
+  put_forgets<"cuLibraryGetManaged", CUdeviceptr*, std::size_t*, CUlibrary, const char*>();
+  put_forgets<"cuGraphicsResourceGetMappedPointer_v2", CUdeviceptr*, std::size_t*,
+              CUgraphicsResource>();
   replace("cuMemAddressReserve", reinterpret_cast<void*>(&reserve));
   replace("cuMemAddressFree", reinterpret_cast<void*>(&free_addresses));
   replace("cuMemMap", reinterpret_cast<void*>(&map));
