@@ -167,7 +167,7 @@ private:
   void turn_register(std::uint32_t to, std::uint32_t from); // a matrix of 8 by 8 halves
   void decode_product();
   std::string product_form() const;
-  std::uint32_t matrices_moved() const; // by ldmatrix and stmatrix
+  std::uint32_t matrices_moved() const;                 // by ldmatrix and stmatrix
   static std::uint32_t rows_of(std::uint32_t matrices); // a bit for each lane that has one
   void restrict_to_rows(Instruction* access, std::uint32_t matrices);
   std::vector<std::uint32_t> fragment_sources(const Operand& operand, std::uint32_t bytes);
