@@ -96,7 +96,7 @@ std::optional<Rows> rows_of_array(const Event& e, Verdict::Side side, const Bloc
   if (e.kind != Kind::kCopy || !e.copy().is_shaped) return {};
   const std::optional<Box> box = box_of(e, side);
   const BlockDetail& shape = array.shape();
-  if (!box || box->x + box->width > shape.width) return {};
+  if (!box || box->width > shape.width || box->x > shape.width - box->width) return {};
   Rows rows;
   rows.pitch = shape.width;
   rows.width = box->width;
