@@ -28,7 +28,8 @@ bool is_in_local_window(const Event& fault);
 bool is_volatile_race(const Event& fault, std::string_view message);
 std::string_view advice_on_volatile();
 
-// An asynchronous copy reads what was written in another way, without a fence between the two ways.
+// An asynchronous copy or wgmma reads what was written in another way, without a fence between the
+// two ways.
 bool is_unfenced_use(const Event& fault, std::string_view message);
 // Of an access of another block's shared memory: ", of rank 5 in a cluster of 2 blocks"; else
 // empty.

@@ -147,6 +147,7 @@ constexpr PartIndex index_of(u32 part) {
   if constexpr (kMatrix == Matrix::kWideB) return {0, part};
   return {part / 2, part % 2};
 }
+
 // Threads must let wgmma see what they wrote. Of each row of 16 bytes one word tells.
 void check_rows(Warp& w, Next in, const u64* rows) {
   const AsyncCopies& copies = copies_of(*w.block);
