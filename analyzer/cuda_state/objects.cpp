@@ -2,6 +2,8 @@
 
 #include "analyzer/cuda_state/objects.h"
 
+#include "trace/object_class.h"
+
 namespace gmt {
 namespace {
 
@@ -33,7 +35,6 @@ constexpr auto kByClass = [] {
 #define GMT_END_ENUM(name)
 #define GMT_OBJECT(member, ...)                                                                    \
   all[static_cast<std::size_t>(ObjectClass::k##member)] = traits_in_row(__VA_ARGS__);
-#include "trace/object_class.h"
 #include "trace/object_classes.def"
 #undef GMT_ENUM
 #undef GMT_VALUE
