@@ -24,6 +24,11 @@ using BadValue = void (*)(const char* variable, const char* value) noexcept;
 
 Options read_options(BadValue report) noexcept;
 
+// Whether blocks get mappings of their own, all or some. Kernels have no checks then.
+inline bool has_guard(const Options& options) noexcept {
+  return options.guard != 0 || options.guard_sample != 0;
+}
+
 // Copies the value of an environment variable as the process was started with it; false if it is
 // not set or too long.
 bool initial_environment(const char* name, char* value, std::size_t size) noexcept;

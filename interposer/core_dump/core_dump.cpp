@@ -54,11 +54,9 @@ bool is_wanted(const Options& options) noexcept {
   return (options.core_dump != 0 || options.guard != 0) && !is_device_simulated();
 }
 
-// What --kernel-checks has found is reported by the process itself, as it goes on. Beside a fence
-// kernels have no checks.
+// What --kernel-checks has found is reported by the process itself, as it goes on.
 unsigned flags_for(const Options& options) noexcept {
-  const bool is_checked =
-    options.kernel_checks != 0 && options.guard == 0 && options.guard_sample == 0;
+  const bool is_checked = options.kernel_checks != 0 && !has_guard(options);
   return is_checked ? kSkipped | kGoesOn : kSkipped;
 }
 

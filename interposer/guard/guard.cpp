@@ -71,7 +71,7 @@ bool guard_has_addresses() noexcept {
 void begin_guard() noexcept {
   const Options& options = Process::options();
   is_guarding.store(false);
-  asked_for.store(options.guard != 0 || options.guard_sample != 0);
+  asked_for.store(has_guard(options));
   if (!asked_for.load()) return;
   static constinit bool registered = false; // a forked child inherits it
   if (!registered) registered = on_exit(write_counts_at_exit, nullptr) == 0;

@@ -117,7 +117,7 @@ void begin_kernel_checks() noexcept {
   const Options& options = Process::options();
   // The command sets kernel_checks for samples, too.
   if (options.kernel_checks == 0 && options.capture[0] == '\0') return;
-  if (options.guard != 0 || options.guard_sample != 0)
+  if (has_guard(options))
     return note_unchecked("", "--guard gives blocks mappings of their own: use one of both", 0);
   driver_function(trace::kApi_cuInit); // so that it is known which functions there are
   if (any_wrapper.load())
