@@ -135,6 +135,10 @@ bool is_wait_alone(const Event& e, std::string_view message) {
   return e.fault().fault == FaultKind::kIllegalInstruction && message == "not arrived";
 }
 
+bool is_without_room(const Event& e, std::string_view message) {
+  return e.fault().fault == FaultKind::kHang && message.starts_with("blocks wait for others");
+}
+
 // The device says "format %zu".
 std::string_view unknown_format(const Event& e, std::string_view said) {
   constexpr std::string_view kFormat = "format %";
@@ -179,6 +183,10 @@ std::string advice_on_record(const Event& e, std::string_view message, bool has_
   if (is_unfenced_product(e, message))
     return "Put wgmma.fence (warpgroup_arrive() in CUTLASS) before the first product, and behind each "
            "other use of registers that the next product takes or changes.";
+  if (is_without_room(e, message))
+    return "Launch no more blocks than the device has room for at a time (cudaLaunchCooperativeKernel "
+           "refuses more), or let a block wait only for blocks that have started: for those before it "
+           "by a number that each takes from a counter (atomicAdd).";
   if (is_wait_alone(e, message))
     return "Let each thread call barrier_arrive() (barrier.cluster.arrive) before it waits, or "
            "cluster.sync(), which does both.";

@@ -44,7 +44,8 @@ bool is_barrier_of_rest(const Event& fault, std::string_view message);
 std::string_view wrong_mask_words(const Event& fault, std::string_view message);
 // A product of a warpgroup that no wgmma.fence came before.
 bool is_unfenced_product(const Event& fault, std::string_view message);
-
+// Blocks wait for others, for which there is no room while these run.
+bool is_without_room(const Event& fault, std::string_view message);
 // A wait at a barrier of the cluster, by a thread that has not arrived there.
 bool is_wait_alone(const Event& fault, std::string_view message);
 // The conversion of a kernel's printf that CUDA does not have, "%zu"; else empty.

@@ -252,6 +252,17 @@ TEST_F(BlockFaults, AHangOfWhichTheDeviceSaysNoMore) {
                             "nothing changes any more.");
 }
 
+// The advice on other hangs would have something change what they wait for: here a start does.
+TEST_F(BlockFaults, BlocksWithoutRoomAreToBeFewerOrToWaitForThoseBefore) {
+  MadeFault f;
+  fault(f, FaultKind::kHang, launch())
+    .message(log().text("blocks wait for others that cannot start"));
+  add(f, trace::kFaultHasThread);
+  EXPECT_EQ(only().message,
+            "fill(float*, int) never ends: blocks wait for others that cannot start at fill.cu:8.");
+  EXPECT_TRUE(only().advice.starts_with("Launch no more blocks than the device has room for"));
+}
+
 TEST_F(BlockFaults, BarriersOnOneLineAreKnownByTheirInstructions) {
   const auto deadlock = [&](const char* here, const char* there, const char* other) {
     MadeFault f;
