@@ -65,7 +65,8 @@ std::size_t end_of_head(const Module& module) {
   return next == std::string_view::npos ? next : next + 1;
 }
 
-// About how many accesses of memory stand in a body: the words of them.
+// About how many accesses of memory stand in a body: the words of them, as bodies are parsed later,
+// one by one.
 std::size_t accesses_in(std::string_view body) {
   std::size_t count = 0;
   for (const std::string_view word : {"ld.", "st.", "atom.", "red."}) {

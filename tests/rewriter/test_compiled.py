@@ -4,7 +4,8 @@
 
 test_compiled.py PTXAS REWRITE_PTX FOLDER [unittest's arguments]
 
-FOLDER has packed PTX of several compilers. Where nvlink is beside ptxas, what it makes is looked at, too. With GMT_LONG_TESTS=1 all of it takes part.
+FOLDER has packed PTX of several compilers. Where nvlink is beside ptxas, what it makes is looked at, too. With
+GMT_LONG_TESTS=1 all of it takes part.
 """
 
 import concurrent.futures
