@@ -136,7 +136,7 @@ bool is_wait_alone(const Event& e, std::string_view message) {
 }
 
 bool is_without_room(const Event& e, std::string_view message) {
-  return e.fault().fault == FaultKind::kHang && message.starts_with("blocks wait for others");
+  return e.fault().fault == FaultKind::kHang && message == "no room";
 }
 
 // The device says "format %zu".

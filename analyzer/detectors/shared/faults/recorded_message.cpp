@@ -170,6 +170,12 @@ Text message_of(const RecordedFacts& f) {
               ", at a barrier for more threads than there are"};
     return {"No thread of a block of ", f.kernel, " can go on: some wait", both_sides(f)};
   case FaultKind::kHang:
+    if (is_without_room(f.event, said))
+      return {
+        f.kernel,
+        " never ends: blocks wait for others that cannot start, since no more than those have "
+        "room on the device at a time; one of them waits",
+        at_line(f)};
     if (!said.empty()) return {f.kernel, " never ends: ", said, at_line(f)};
     if (!f.record.has_address)
       return {f.kernel, " never ends: its threads go round", at_line(f),

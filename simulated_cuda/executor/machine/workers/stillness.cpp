@@ -263,9 +263,7 @@ void Stillness::report(const std::vector<std::unique_ptr<Block>>& blocks) const 
     else facts.bytes = 1; // that it has an address
     break;
   }
-  if (worker_.run->has_blocks_left() && why.empty())
-    why = "blocks wait for others that cannot start, since no more than those have room on the "
-          "device at a time; one of them waits";
+  if (worker_.run->has_blocks_left() && why.empty()) why = "no room";
   constexpr std::uint32_t kLaunchTimeout = 702;
   worker_.checks->ends(facts, ReportKind::kHang, kLaunchTimeout, why);
 }

@@ -255,11 +255,11 @@ TEST_F(BlockFaults, AHangOfWhichTheDeviceSaysNoMore) {
 // The advice on other hangs would have something change what they wait for: here a start does.
 TEST_F(BlockFaults, BlocksWithoutRoomAreToBeFewerOrToWaitForThoseBefore) {
   MadeFault f;
-  fault(f, FaultKind::kHang, launch())
-    .message(log().text("blocks wait for others that cannot start"));
+  fault(f, FaultKind::kHang, launch()).message(log().text("no room"));
   add(f, trace::kFaultHasThread);
   EXPECT_EQ(only().message,
-            "fill(float*, int) never ends: blocks wait for others that cannot start at fill.cu:8.");
+            "fill(float*, int) never ends: blocks wait for others that cannot start, since no more "
+            "than those have room on the device at a time; one of them waits at fill.cu:8.");
   EXPECT_TRUE(only().advice.starts_with("Launch no more blocks than the device has room for"));
 }
 
